@@ -91,7 +91,11 @@ const fn few_blocks(options: &'static [&'static str]) -> Difference {
 /// A job that reads, with `create_on_open`.
 const fn late(rw: &'static [&'static str]) -> Difference {
     let fio = "a missing file is created, empty: reads transfer nothing, and `vsync` counts them as transferred";
-    difference(rw, fio, "refused: a job measures what its files hold, so they must exist")
+    difference(
+        rw,
+        fio,
+        "the file is created with data before the job; with an engine of single calls, whose job fails in fio, it is refused",
+    )
 }
 
 /// A job that writes in order to part of an existing file (`a` and `b` have 1 MiB), in blocks that do not divide the part.

@@ -160,7 +160,7 @@ pub const ROWS: &[FioRow] = &[
     rule("cmdprio_percentage", Kind::Text(""), "", "`cmdprio_bssplit` for I/Os of any size; one number, or those of reads and writes")
         .engines(WITH_CMDPRIO),
     rule("cpumask", Kind::Number, "", "`cpus_allowed` as a bit mask"),
-    rule("create_on_open", Kind::Bool, "0", "a job that only writes begins with empty files (`fallocate=none`); for other jobs the files must exist"),
+    rule("create_on_open", Kind::Bool, "0", "a job that only writes begins with empty files (`fallocate=none`); those of a job that reads are created with data before it, with a note, and with engines of single calls, and for trims, they must exist"),
     rule("dedupe_mode", Kind::Text("repeat working_set"), "repeat", "`working_set`: repeats are drawn from the first `dedupe_working_set_percentage` of the blocks; `repeat`: from 16 blocks"),
     rule("donorname", Kind::Text(""), "", "`e4defrag` needs it; the donor is a new file without a name in the directory of the job's file, so that no existing file is changed")
         .engines(&["e4defrag"]),

@@ -5,6 +5,7 @@ use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::priority::shares;
 use super::problem::Problems;
 use super::refusals::Refused;
+use super::targets::{lays_out, needs_data};
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::{OptionRow, Words};
 use trueio_job::options::content::rows::{
@@ -335,7 +336,10 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
     if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
         let note = format!("`create_on_open` has no effect: `{}` needs no content", engine.name());
         lowering.note(&job.section.name, note);
-    } else if RW.value_in(&job.spec).direction != Direction::Write {
+    } else if lays_out(&job.spec) {
+        let reason = "its files are created with data before it, because reads of empty files transfer nothing";
+        lowering.note(&job.section.name, format!("`create_on_open` has no effect for a job that reads: {reason}"));
+    } else if needs_data(&job.spec) {
         lowering.note(&job.section.name, "`create_on_open`: files of a job that reads or trims must exist".to_owned());
     } else {
         if job.spec.options.contains_key(FALLOCATE.name) && FALLOCATE.value_in(&job.spec) != Fallocate::None {

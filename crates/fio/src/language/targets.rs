@@ -169,14 +169,26 @@ fn forbidding(spec: &JobSpec, settings: &Settings) -> Option<String> {
     let fio = spec.fio.as_ref()?;
     let is_set = |name, on| fio.word(name).is_some_and(|word| switch_of(&word.text) == Some(on));
     let typed = |name| fio.word(name).map(as_typed);
-    let just_writes = RW.value_in(spec).direction == Direction::Write;
-    let needs_data = !just_writes && IOENGINE.value_in(spec).is_some_and(|engine| !engine.works_on_names());
+    let lacks_data = needs_data(spec) && !lays_out(spec);
     match () {
         () if settings.is_readonly => Some("--readonly".to_owned()),
         () if is_set("allow_file_create", false) => typed("allow_file_create"),
-        () if needs_data && is_set("create_on_open", true) => typed("create_on_open"),
+        () if lacks_data && is_set("create_on_open", true) => typed("create_on_open"),
         () => None,
     }
+}
+
+/// Returns true if a job needs data in its files, or blocks to trim.
+pub(super) fn needs_data(spec: &JobSpec) -> bool {
+    let just_writes = RW.value_in(spec).direction == Direction::Write;
+    !just_writes && IOENGINE.value_in(spec).is_some_and(|engine| !engine.works_on_names())
+}
+
+/// Returns true if the files of a job with `create_on_open` that reads are created with data, as without the option. With engines of
+/// single calls fio's job fails at its first read of an empty file, and so does any trim; with a queue it succeeds.
+pub(super) fn lays_out(spec: &JobSpec) -> bool {
+    let reads = matches!(RW.value_in(spec).direction, Direction::Read | Direction::ReadWrite);
+    reads && IOENGINE.value_in(spec).is_some_and(EngineKind::holds_a_queue)
 }
 
 /// Returns an option as it was typed: `--rw=read` on the command line, `rw=read` in a job file.

@@ -182,6 +182,8 @@ fn values_of_fios_example_files_are_accepted() {
     assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
     let mixed = line("--name=a --size=1m --rw=randrw --create_on_open=1");
     assert!(mixed.notes.iter().any(|note| note.contains("must exist")), "{:?}", mixed.notes);
+    let queued = line("--name=a --size=1m --rw=randrw --create_on_open=1 --ioengine=libaio");
+    assert!(queued.notes.iter().any(|note| note.contains("created with data before it")), "{:?}", queued.notes);
 }
 
 #[test]
