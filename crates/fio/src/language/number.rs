@@ -47,6 +47,15 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
         ),
         None => matches!(option.kind(), Kind::Number | Kind::Time | Kind::Size),
     };
+    let is_switch = match option.row() {
+        Some(row) => row.kind == ValueKind::Bool,
+        None => matches!(option.kind(), Kind::Flag | Kind::Bool),
+    };
+    // `per_job_logs=0/1`: of a switch fio reads the digits, and ignores all that follows.
+    if is_switch && !text.starts_with("0x") && !text.starts_with("0X") {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        return if digits == 0 { text.len() } else { digits };
+    }
     if !is_one_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
         return text.len();
     }

@@ -180,6 +180,9 @@ fn values_of_fios_example_files_are_accepted() {
     assert_eq!(text(&zones.jobs[0], "random_distribution"), "zoned:50/5:30/15:20/80");
     let threads = line("--name=a --size=1m --threads=1 --threads");
     assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
+    let switch = line("--name=a --size=1m --per_job_logs=0/1 --group_reporting=1x");
+    assert_eq!(text(&switch.jobs[0], "per_job_logs"), "false");
+    assert!(switch.warnings.iter().any(|warning| warning.contains("`per_job_logs=0/1` is read as `0`")), "{switch:?}");
     let mixed = line("--name=a --size=1m --rw=randrw --create_on_open=1");
     assert!(mixed.notes.iter().any(|note| note.contains("must exist")), "{:?}", mixed.notes);
     let queued = line("--name=a --size=1m --rw=randrw --create_on_open=1 --ioengine=libaio");
