@@ -29,7 +29,7 @@ use bandwidth::BandwidthLog;
 use program::Hidden;
 use trueio_report::message;
 
-use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Settings, Trigger, Written};
+use crate::language::{Action, Eta, FIO_VERSION, FioRequest, OutputFormat, Settings, Trigger, Written};
 use crate::logs::{FioLogs, InflateError, inflate_log};
 use crate::outputs::Format;
 use std::path::Path;

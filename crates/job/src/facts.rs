@@ -55,6 +55,13 @@ pub trait FactsSource {
         None
     }
 
+    /// Waits while a file that is shorter than `end_bytes` grows, because another run creates it. Returns true if it waited. Called
+    /// before the first fact about the file.
+    fn await_filled(&self, path: &str, end_bytes: u64) -> bool {
+        let _ = (path, end_bytes);
+        false
+    }
+
     /// Returns the identity of the file or device at `path`, which the run compares. Called once for each path of a plan,
     /// before all other facts about it. `None`: there is none, or it is unknown, and the run does not compare it.
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {

@@ -26,8 +26,8 @@ use trueio_model::{Content, FilePlan, JobPlan, Prepare};
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
 
-/// For how long a file that another run creates may keep its length before it counts as complete.
-const STILL: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
+/// For how long a file that another run creates may keep its length before it counts as complete, or the other run as stuck.
+pub(crate) const STILL: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
 /// Creates a directory that only this user can access. A directory of the same user that appeared after planning is
 /// accepted, because another run may have created it. A link, or a directory of another user, is refused.
@@ -167,6 +167,22 @@ pub(crate) fn create(
             Err(error)
         }
     }
+}
+
+/// Waits while `growing` returns the length of a file that another program fills, but no longer than `still` at one length. Returns
+/// true if it waited.
+pub(crate) fn await_growth(still: Duration, mut growing: impl FnMut() -> Option<u64>) -> bool {
+    let (mut last, mut since, mut has_waited) = (None, Instant::now(), false);
+    while let Some(length) = growing() {
+        if last != Some(length) {
+            (last, since) = (Some(length), Instant::now());
+        } else if since.elapsed() >= still {
+            break;
+        }
+        has_waited = true;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    has_waited
 }
 
 /// Waits until a file that appeared after planning is as long as planned. Another run, or another server, may be creating it: two
@@ -378,4 +394,29 @@ fn fill(
         .file()
         .sync_all()
         .map_err(|source| fill_error(file, "flushing it before the run", *written, end_bytes, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a file that grows is waited for, however long it takes, and one that does not grow only for a time.
+    /// Method: the file grows by a block at each look, so there is no race.
+    #[test]
+    fn a_file_that_grows_is_waited_for_and_one_that_is_stuck_is_not() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("shared");
+        let mut filling = File::create(&path).expect("a file");
+        let looks = std::cell::Cell::new(0);
+        let has_waited = await_growth(Duration::from_secs(3600), || {
+            looks.set(looks.get() + 1);
+            filling.write_all(&[1; 4096]).expect("it is written");
+            let length = std::fs::metadata(&path).expect("a file").len();
+            (length < 20 * 4096).then_some(length)
+        });
+        assert!(has_waited && looks.get() == 20, "{looks:?}");
+        assert_eq!(std::fs::metadata(&path).expect("a file").len(), 20 * 4096, "it is not truncated");
+        assert!(!await_growth(Duration::from_secs(3600), || None), "a file that is not filled is not waited for");
+        assert!(await_growth(Duration::from_millis(20), || Some(4096)), "the wait for a stuck run is bounded");
+    }
 }

@@ -1,6 +1,7 @@
 //! Reads facts about this machine and its paths for the planner.
 
 use crate::credentials::{Access, may_use, user_of};
+use crate::fill::{STILL, await_growth};
 use crate::source::source_length;
 use crate::usb_disks::{self, UsbDisk};
 use std::cell::{Cell, RefCell};
@@ -12,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
-use trueio_files::{PathError, Problem, open_for_output};
+use trueio_files::{Lease, LeaseKind, Leased, PathError, Problem, open_for_output};
 use trueio_job::{
     CommandFiles, Content, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark,
     PathUse, Target, UseKind,
@@ -190,6 +191,10 @@ impl FactsSource for MachineFacts {
 
     fn device_of_link(&self, path: &str) -> Option<String> {
         Some(trueio_device::device_of_link(Path::new(path))?.to_str()?.to_owned())
+    }
+
+    fn await_filled(&self, path: &str, end_bytes: u64) -> bool {
+        await_growth(STILL, || growing(Path::new(path), end_bytes))
     }
 
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
@@ -427,6 +432,16 @@ fn lasting_writers(system: &System, path: &Path) -> Result<trueio_device::Opener
     Ok(writers)
 }
 
+/// Returns the length of a regular file that is shorter than `end_bytes` and that a program has open for writing; `None`: it is
+/// another file, or that is unknown.
+fn growing(path: &Path, end_bytes: u64) -> Option<u64> {
+    let is_short = |found: &Metadata| found.is_file() && found.len() < end_bytes;
+    let found = std::fs::symlink_metadata(path).ok().filter(is_short)?;
+    let file = File::open(path).ok()?;
+    // A lease for reading is refused while the file is open for writing, also in processes whose files are not shown.
+    matches!(Lease::take(&file, LeaseKind::Read), Leased::Refused).then_some(found.len())
+}
+
 /// A process that has a device open for writing.
 fn open_for_writing(opener: trueio_device::Opener) -> DeviceUse {
     let by = format!("`{}` (process {})", opener.name, opener.process);
@@ -452,5 +467,28 @@ fn look_with(path: &str, facts: impl Fn(&Path) -> Result<TargetFacts, trueio_dev
     match facts(path) {
         Ok(facts) => Target::Present(Box::new(facts)),
         Err(error) => Target::Unreadable(trueio_model::error_line(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: only a short file that is open for writing is one that grows, in whatever process.
+    #[test]
+    fn a_short_file_that_is_open_for_writing_is_one_that_grows() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("shared");
+        std::fs::write(&path, [1; 4096]).expect("a file");
+        assert_eq!(growing(&path, 8192), None, "it is not open for writing");
+        let filling = std::fs::OpenOptions::new().append(true).open(&path).expect("a file");
+        let reader = File::open(&path).expect("a file");
+        if let Leased::Impossible(error) = Lease::take(&reader, LeaseKind::Read) {
+            return trueio_testkit::skip("leases", &error.to_string());
+        }
+        assert_eq!(growing(&path, 8192), Some(4096));
+        assert_eq!(growing(&path, 4096), None, "it is whole");
+        drop(filling);
+        assert_eq!(growing(&path, 8192), None);
     }
 }

@@ -38,7 +38,12 @@ pub fn meet_targets(
     let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spec in jobs {
         name_devices(spec, facts);
-        let of_job = [without_state(spec, facts), without_polling(spec, facts), in_memory::without_direct(spec, facts)];
+        let of_job = [
+            await_filled(spec, facts),
+            without_state(spec, facts),
+            without_polling(spec, facts),
+            in_memory::without_direct(spec, facts),
+        ];
         let Some(fio) = &spec.fio else { continue };
         notes.extend(of_job.into_iter().flatten().map(|note| format!("job `{}`: {note}", fio.name)));
         let is_offline = VERIFY_ONLY.value_in(spec);
@@ -135,6 +140,26 @@ fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) {
     if named != names {
         spec.set("filename", write_paths(&named), origin);
     }
+}
+
+/// Waits for the files that a job reads while another program fills them: two runs that share a file may begin at the same time, and
+/// the second would read only what is there. Returns a note.
+fn await_filled(spec: &JobSpec, facts: &dyn FactsSource) -> Option<String> {
+    let reads = matches!(RW.value_in(spec).direction, Direction::Read | Direction::ReadWrite);
+    let opens = IOENGINE.value_in(spec).is_some_and(|engine| engine.opens_files() && !engine.works_on_names());
+    if !reads || !opens || spec.options.contains_key("read_iolog") {
+        return None;
+    }
+    let paths = paths(spec);
+    let (begin, end) = region(spec);
+    let end_bytes = match given_bytes(spec, "filesize") {
+        0 if end == u64::MAX => return None,
+        0 => begin + (end - begin) / paths.len().max(1) as u64,
+        of_each => of_each,
+    };
+    let waited: Vec<&String> = paths.iter().filter(|path| facts.await_filled(path, end_bytes)).collect();
+    let others = if waited.len() > 1 { format!(" and {} other files", waited.len() - 1) } else { String::new() };
+    waited.first().map(|path| format!("waited while another program filled `{path}`{others}"))
 }
 
 /// Returns the problem of files that do not exist and must not be created: one, however many they are.

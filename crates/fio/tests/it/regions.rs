@@ -165,3 +165,39 @@ fn each_clone_uses_the_region_that_it_uses_in_fio() {
     assert!(rows >= 200 && equal >= 400 && wrapped < 10, "{seen}");
     assert!(wrong.is_empty(), "{seen}, {} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Facts of files that another run fills, which notes who is waited for.
+struct Filled(std::cell::RefCell<Vec<(String, u64)>>);
+
+impl FactsSource for Filled {
+    fn look(&self, _path: &str) -> Target {
+        Target::Missing
+    }
+
+    fn await_filled(&self, path: &str, end_bytes: u64) -> bool {
+        self.0.borrow_mut().push((path.to_owned(), end_bytes));
+        true
+    }
+}
+
+/// Goal: a job that reads waits for files that another run fills, up to the end of its part; a job that writes does not.
+#[test]
+fn a_job_that_reads_waits_for_files_that_another_run_fills() {
+    for (words, expected) in [
+        ("--rw=read --size=1m --filename=f", vec![("f", 1 << 20)]),
+        ("--rw=randrw --size=1m --offset=64k --filename=a:b", vec![("a", 576 << 10), ("b", 576 << 10)]),
+        ("--rw=randread --filesize=96k --filename=f", vec![("f", 96 << 10)]),
+        ("--rw=randwrite --size=1m --filename=f", vec![]),
+        ("--rw=read --size=50% --filename=f", vec![]),
+        ("--rw=read --size=1m --ioengine=null", vec![]),
+    ] {
+        let arguments: Vec<String> = format!("--name=j {words}").split(' ').map(str::to_owned).collect();
+        let mut request = read(&arguments, &World::default()).expect(words);
+        let facts = Filled(std::cell::RefCell::default());
+        let notes = meet_targets(&mut request.jobs, &facts, &request.settings).expect(words);
+        let awaited = facts.0.into_inner();
+        let found: Vec<(&str, u64)> = awaited.iter().map(|(path, end)| (path.as_str(), *end)).collect();
+        assert_eq!(found, expected, "{words}");
+        assert_eq!(notes.iter().any(|note| note.contains("waited while another program filled")), !found.is_empty());
+    }
+}
