@@ -3,6 +3,9 @@
 use std::ops::Range;
 use trueio_model::units;
 
+/// The largest value of an axis: its end, a round number above it, is a number too.
+const VALUE_MAX: f64 = 1e300;
+
 /// The mapping of values to an axis, and its marks.
 pub(crate) struct Axis {
     pub(crate) range: Range<f64>,
@@ -23,6 +26,7 @@ impl Axis {
 
     /// Creates an axis from zero to a round number above `max`.
     pub(crate) fn from_zero(max: f64) -> Self {
+        let max = max.min(VALUE_MAX);
         let step = round_step(max.max(f64::MIN_POSITIVE) / 4.0);
         let count = (max / step).ceil().clamp(1.0, 10.0) as u32;
         // A twentieth of the axis stays free above the highest value.
@@ -40,7 +44,7 @@ impl Axis {
 
     /// Creates an axis in percent around zero that contains `low..=high`, with equally spaced marks.
     pub(crate) fn of_change(low: f64, high: f64) -> Self {
-        let (low, high) = (low.min(-1.0), high.max(1.0));
+        let (low, high) = (low.clamp(-VALUE_MAX, -1.0), high.clamp(1.0, VALUE_MAX));
         let step = round_step((high - low) / 5.0);
         let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
         let label = |v: f64| match v {
@@ -120,7 +124,7 @@ impl Axis {
 
     /// Creates a logarithmic axis of bytes per second, with marks at powers of two in binary units: `64 MiB/s`, `1 GiB/s`.
     pub(crate) fn of_bytes(low: f64, high: f64) -> Self {
-        let (low, high) = (low.max(1.0), high.max(2.0));
+        let (low, high) = (low.clamp(1.0, VALUE_MAX), high.clamp(2.0, VALUE_MAX));
         let (from, to) = (low.log2().floor() as i32, high.log2().ceil() as i32);
         let to = if to <= from { from + 1 } else { to };
         // About five labels, at equal distances.
@@ -163,8 +167,8 @@ impl Axis {
     /// Creates a logarithmic axis that contains `low..=high`, with marks at 1, 2 and 5 times powers of ten; with more than
     /// two and a half decades at powers of ten.
     fn logarithmic(low: f64, high: f64, label: fn(f64) -> String) -> Self {
-        let low = low.max(1e-9);
-        let high = high.max(low * 1.01);
+        let low = low.clamp(1e-9, VALUE_MAX);
+        let high = high.min(VALUE_MAX).max(low * 1.01);
         let powers = (low.log10().floor() as i32 - 1)..=(high.log10().ceil() as i32 + 1);
         let steps: Vec<f64> =
             powers.flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(power))).collect();
@@ -277,6 +281,25 @@ fn binary_rate(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn axes_of_the_largest_values_have_ends() {
+        let most = f64::MAX;
+        let axes = [
+            Axis::from_zero(most),
+            Axis::of_change(-most, most),
+            Axis::of_rate(1.0, most),
+            Axis::of_rate(most, most),
+            Axis::of_bytes(most, most),
+            Axis::of_seconds(most, most),
+            Axis::of_ratio(most, most),
+        ];
+        for axis in axes {
+            let positions = [f64::MIN, 0.0, 1.0, most].map(|value| axis.position(value));
+            assert!(axis.range.end.is_finite() && positions.iter().all(|position| (0.0..=1.0).contains(position)));
+            assert!(axis.marks.len() < 400, "{} marks", axis.marks.len());
+        }
+    }
 
     #[test]
     fn percentiles_are_spaced_by_the_share_above_them() {
