@@ -16,7 +16,7 @@
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
 //! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
 //! and 5 % of all requests or bytes by others, or 10 % by kernel threads; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
-//! others. Suspect. A busy baseline is ignored
+//! others (any part of them where the counters show writes of a phase that only reads). Suspect. A busy baseline is ignored
 //! if three windows with 32 requests and without a lost event show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
@@ -77,9 +77,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     });
     for delta in &devices {
         let before = if is_free { None } else { busy_before(delta) };
+        let is_before = before.is_some();
         if let Some(found) = before.or_else(|| other_way(facts, delta)) {
             if facts.observation.has_peers {
                 return not_seen(NAME, facts.counter_files(), PEERS_SENTENCE);
+            }
+            // The disk was written while the phase only read: any traced part of those writes shows whose they are.
+            let is_written = !is_before && only_reads(facts);
+            let through_cache = trace.filter(|trace| is_written && trace.inseparable.is_none());
+            if let Some(seen) = through_cache.and_then(|trace| through_page_cache(facts, trace, 1)) {
+                let sentence = seen.sentence.clone();
+                return disturbed(Disturbance { found: found.found, share: found.share, ..seen }, sentence);
             }
             let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
             let unsure = unsure.map(|why| format!(" Traced requests could not be attributed: {why}."));
@@ -264,13 +272,9 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             trace.window_ns / 1_000_000
         )
     };
-    let of = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64).min(1.0);
-    let share_of_bytes = |bytes: u64| {
-        let about = scaled(facts, trace, bytes);
-        of(bytes, all.bytes).min(of(about, about.saturating_add(moved_by_jobs(facts))))
-    };
     // What they can explain is bounded by their bytes and by the time of their requests: the smaller one counts.
-    let share = |sum: RequestSum| share_of_bytes(sum.bytes).min(of(trace.others_busy_ns, trace.window_ns));
+    let share =
+        |sum: RequestSum| share_of_bytes(facts, trace, sum.bytes).min(share_of(trace.others_busy_ns, trace.window_ns));
     let in_windows = |what: String| format!("{what} in {} ms", trace.window_ns / 1_000_000);
     if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
         let names = culprits(facts, None);
@@ -288,23 +292,8 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             share: share(trace.others),
         });
     }
-    let in_files: Vec<&TracedProcess> = trace.write_back.iter().filter(|process| process.in_files_bytes > 0).collect();
-    let in_files_bytes: u64 = in_files.iter().map(|process| process.in_files_bytes).sum();
-    if in_files_bytes >= TRACED_BYTES_MIN && in_files_bytes as f64 > trace.ours.bytes as f64 * OTHERS_SHARE_MAX {
-        let mut names: Vec<&str> = in_files.iter().map(|process| process.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let about = format_bytes(in_files_bytes);
-        let programs = programs_behind_write_back(trace);
-        return Some(Disturbance {
-            found: format!("about {about} of dirty pages of others in the measured files"),
-            sentence: format!(
-                "Other programs wrote the measured files at the same time, through the page cache: {programs}."
-            ),
-            brief: in_windows(format!("{} wrote about {about} of the measured files", names.join(", "))),
-            // The job's own threads may submit those requests.
-            share: share_of_bytes(in_files_bytes),
-        });
+    if let Some(found) = through_page_cache(facts, trace, TRACED_BYTES_MIN) {
+        return Some(found);
     }
     exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
         let work = trace.kernel_work.first();
@@ -323,6 +312,40 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             share: share(trace.unattributed),
         }
     })
+}
+
+/// Returns what wrote the measured files through the page cache, if that was at least `bytes_min` and a twentieth of what was traced of ours.
+fn through_page_cache(facts: &PhaseFacts<'_>, trace: &TraceRecord, bytes_min: u64) -> Option<Disturbance> {
+    let in_files: Vec<&TracedProcess> = trace.write_back.iter().filter(|process| process.in_files_bytes > 0).collect();
+    let bytes: u64 = in_files.iter().map(|process| process.in_files_bytes).sum();
+    if bytes < bytes_min || bytes as f64 <= trace.ours.bytes as f64 * OTHERS_SHARE_MAX {
+        return None;
+    }
+    let mut names: Vec<&str> = in_files.iter().map(|process| process.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let about = format_bytes(bytes);
+    let programs = programs_behind_write_back(trace);
+    let window_ms = trace.window_ns / 1_000_000;
+    Some(Disturbance {
+        found: format!("about {about} of dirty pages of others in the measured files"),
+        sentence: format!(
+            "Other programs wrote the measured files at the same time, through the page cache: {programs}."
+        ),
+        brief: format!("{} wrote about {about} of the measured files in {window_ms} ms", names.join(", ")),
+        // The job's own threads may submit those requests.
+        share: share_of_bytes(facts, trace, bytes),
+    })
+}
+
+fn share_of(part: u64, whole: u64) -> f64 {
+    (part as f64 / whole.max(1) as f64).min(1.0)
+}
+
+/// Returns the share of traced bytes in all that the disk moved, in the traced windows or in the phase, whichever is smaller.
+fn share_of_bytes(facts: &PhaseFacts<'_>, trace: &TraceRecord, bytes: u64) -> f64 {
+    let about = scaled(facts, trace, bytes);
+    share_of(bytes, all(trace).bytes).min(share_of(about, about.saturating_add(moved_by_jobs(facts))))
 }
 
 /// Returns the bytes that the jobs read and wrote.
@@ -368,11 +391,14 @@ fn busy_before(delta: &DeviceDelta) -> Option<Disturbance> {
     Some(Disturbance { found, sentence, brief, share: share(bytes).min(busy).min(1.0) })
 }
 
+fn only_reads(facts: &PhaseFacts<'_>) -> bool {
+    facts.file_works().iter().all(|work| work.reads() && !work.writes())
+}
+
 /// Finds writes in a phase that only reads, or reads in one that only writes past the page cache.
 fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<Disturbance> {
-    let works: Vec<_> = facts.works().filter(|work| work.job.engine.touches_files()).collect();
-    let only_reads = works.iter().all(|work| work.reads() && !work.writes());
-    let only_writes = works.iter().all(|work| {
+    let only_reads = only_reads(facts);
+    let only_writes = facts.file_works().iter().all(|work| {
         work.writes()
             && !work.reads()
             && work.job.verify.is_none()

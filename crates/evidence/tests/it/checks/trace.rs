@@ -273,9 +273,16 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     let mut dirtied = traced_reads(100, 0);
     dirtied.trace.as_mut().expect("a trace").write_back = vec![dd.clone()];
     dirtied.judge().assert("foreign_io", Passed, "");
-    dirtied.trace.as_mut().expect("a trace").write_back = vec![TracedProcess { in_files_bytes: 8 * MIB, ..dd }];
+    dirtied.trace.as_mut().expect("a trace").write_back = vec![TracedProcess { in_files_bytes: 8 * MIB, ..dd.clone() }];
     let files = "Other programs wrote the measured files at the same time, through the page cache: dd (process 812, which has ended, dirtied about 8 MiB";
     dirtied.judge().assert("foreign_io", Suspect, files);
+    // Little of it was traced: the disk's counters show that it was written while the phase only read.
+    let trace = dirtied.trace.as_mut().expect("a trace");
+    trace.write_back = vec![TracedProcess { in_files_bytes: MIB / 2, ..dd }];
+    dirtied.judge().assert("foreign_io", Passed, "");
+    dirtied.observation.devices[0].measured.write_bytes += 300 * MIB;
+    dirtied.judge().assert("foreign_io", Suspect, files);
+    assert_eq!(dirtied.judge().check("foreign_io").found.split(" in ").next(), Some("vda wrote 300 MiB"));
 
     // The trace of the phase itself has precedence over a busy baseline.
     let busy = |phase: &mut Phase| {
