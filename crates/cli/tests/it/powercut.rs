@@ -5,11 +5,15 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 const SIZE: u64 = 64 << 20;
+/// What is used without `--methods`, and promises durability.
+const METHODS: [&str; 5] =
+    ["direct-fdatasync", "direct-dsync", "direct-rwf-dsync", "buffered-fdatasync", "buffered-fsync"];
 
 /// A library below the program: a volatile cache in front of block devices, which is lost when the file `CUT` exists and something is
-/// at risk; from then on every call fails with ENODEV. Each second cut comes after 200 durable writes without a flush. `READY` is created when enough has been written. `LIE=flush`: syncs store nothing; `LIE=fua`: nor do
-/// durable writes; `LIE=eio`: the 50th sync fails, and the file `AFTER` is created if a sync follows. `LIE=files`: nothing is cached, and
-/// after 2,000 syncs of files `CUT` lets them fail.
+/// at risk; from then on every call fails with ENODEV. Each second cut comes after 200 durable writes of each of `METHODS` without a flush.
+/// `READY` is created when each of them has written enough. `LIE=flush`: syncs store nothing; `LIE=fua`: nor do durable writes; `LIE=eio`:
+/// the 50th sync fails, and the file `AFTER` is created if a sync follows. `LIE=files`: nothing is cached, and after 2,000 syncs of files
+/// `CUT` lets them fail.
 const CACHE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +28,24 @@ const CACHE: &str = r#"
 #define BLOCKS (64 << 8)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *cached[BLOCKS];
-static int dirty, dead, syncs, durable, unflushed, cuts;
+static int dirty, dead, cuts;
+/* Of this power cycle: syncs of each descriptor, durable writes by flag of the descriptor and of the call, and those since the last flush. */
+static int syncs, synced[1024], durable[2], unflushed[2];
+static int uses(const char *method) { return strstr(getenv("METHODS"), method) != 0; }
+/* Each method with FUA has written 200 blocks. */
+static int all_written(int *counts) {
+    return (counts[0] >= 200 || !uses("direct-dsync")) && (counts[1] >= 200 || !uses("direct-rwf-dsync"));
+}
+/* Each method that flushes has synced 4 epochs. */
+static int all_synced(void) {
+    int n = uses("direct-fdatasync") + uses("buffered-fdatasync") + uses("buffered-fsync");
+    for (int i = 0; i < 1024; i++) n -= synced[i] >= 4;
+    return n <= 0;
+}
+static void start_again(void) {
+    dead = syncs = 0;
+    memset(synced, 0, sizeof synced); memset(durable, 0, sizeof durable); memset(unflushed, 0, sizeof unflushed);
+}
 static int is_disk(int fd) { struct stat st; return fstat(fd, &st) == 0 && S_ISBLK(st.st_mode); }
 static int lies(const char *how) { const char *lie = getenv("LIE"); return lie && !strcmp(lie, how); }
 static void touch(const char *name) { const char *path = getenv(name); if (path) close(open(path, O_CREAT | O_WRONLY, 0600)); }
@@ -34,8 +55,8 @@ static void drop(void) {
 }
 static int is_dead(void) {
     int cut = access(getenv("CUT"), F_OK) == 0;
-    if (!cut) { if (dead) syncs = durable = unflushed = 0; dead = 0; }
-    else if (!dead && dirty >= 8 && (unflushed >= 200 || !(lies("fua") || cuts % 2))) { dead = 1; cuts++; drop(); }
+    if (!cut) { if (dead) start_again(); }
+    else if (!dead && dirty >= 8 && (all_written(unflushed) || !(lies("fua") || cuts % 2))) { dead = 1; cuts++; drop(); }
     return dead;
 }
 static ssize_t raw_write(int fd, const void *data, size_t n, off_t at) {
@@ -44,30 +65,30 @@ static ssize_t raw_write(int fd, const void *data, size_t n, off_t at) {
     return next(fd, data, n, at);
 }
 static int raw_sync(const char *name, int fd) { int (*next)(int) = dlsym(RTLD_NEXT, name); return next(fd); }
-static ssize_t put(int fd, const void *data, size_t n, off_t at, int is_durable) {
+static ssize_t put(int fd, const void *data, size_t n, off_t at, int is_durable, int by_call) {
     if (!is_disk(fd) || n != 4096 || at % 4096) return raw_write(fd, data, n, at);
     ssize_t result = n;
     pthread_mutex_lock(&lock);
     int block = at / 4096;
     if (is_dead()) { errno = ENODEV; result = -1; }
     else if (is_durable && !lies("fua")) {
-        durable++; unflushed++;
+        durable[by_call]++; unflushed[by_call]++;
         if (cached[block]) { free(cached[block]); cached[block] = 0; dirty--; }
         result = raw_write(fd, data, n, at);
     } else {
-        if (is_durable) { durable++; unflushed++; }
+        if (is_durable) { durable[by_call]++; unflushed[by_call]++; }
         if (!cached[block]) { if (posix_memalign((void **)&cached[block], 4096, 4096)) abort(); dirty++; }
         memcpy(cached[block], data, n);
     }
-    if (syncs >= 40 && durable >= 200) touch("READY");
+    if (syncs >= 40 && all_synced() && all_written(durable)) touch("READY");
     pthread_mutex_unlock(&lock);
     return result;
 }
 ssize_t pwrite64(int fd, const void *data, size_t n, off_t at) {
-    return put(fd, data, n, at, (fcntl(fd, F_GETFL) & O_DSYNC) != 0);
+    return put(fd, data, n, at, (fcntl(fd, F_GETFL) & O_DSYNC) != 0, 0);
 }
 ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off_t at, int flags) {
-    return put(fd, iov[0].iov_base, iov[0].iov_len, at, (flags & RWF_DSYNC) != 0);
+    return put(fd, iov[0].iov_base, iov[0].iov_len, at, (flags & RWF_DSYNC) != 0, 1);
 }
 ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t at, int flags) {
     return pwritev64v2(fd, iov, count, at, flags);
@@ -85,7 +106,7 @@ static int flush(const char *name, int fd) {
     pthread_mutex_lock(&lock);
     if (is_dead()) { errno = ENODEV; result = -1; }
     else {
-        syncs++; unflushed = 0;
+        syncs++; synced[fd % 1024]++; unflushed[0] = unflushed[1] = 0;
         if (lies("eio") && syncs == 50) { errno = EIO; result = -1; }
         else if (lies("eio") && syncs > 50) touch("AFTER");
         else if (!lies("flush")) {
@@ -132,7 +153,9 @@ impl Stage {
 
     fn start_with(&self, lie: &str, arguments: &[&str]) -> Running {
         let mut command = self.sandbox.command(arguments);
-        command.env("LD_PRELOAD", &self.library).env("LIE", lie);
+        let methods = arguments.iter().skip_while(|argument| **argument != "--methods").nth(1);
+        let methods = methods.map_or_else(|| METHODS.join(","), |methods| (*methods).to_owned());
+        command.env("LD_PRELOAD", &self.library).env("LIE", lie).env("METHODS", methods);
         for name in ["CUT", "READY", "AFTER"] {
             command.env(name, self.sandbox.aside(name));
         }
@@ -183,7 +206,7 @@ fn an_honest_disk_keeps_what_it_acknowledged() {
     ran.assert_code(0);
     assert!(ran.out.starts_with("Kept: no acknowledged write was lost in 2 cuts, "), "{ran:?}");
     assert!(ran.out.contains("below 78 % a cut with 95 % confidence; 3 cuts bring it below 64 %"), "{ran:?}");
-    for method in ["direct-fdatasync", "direct-dsync", "direct-rwf-dsync", "buffered-fdatasync", "buffered-fsync"] {
+    for method in METHODS {
         assert_eq!(verdict(&ran, method), "kept", "{method}: {ran:?}");
     }
     assert!(ran.out.contains("it promises nothing;") && ran.out.contains("writes were lost"), "{ran:?}");
