@@ -260,8 +260,6 @@ impl IoUringEngine {
         })
     }
 
-    /// `io_uring_enter`. EINTR, ETIME and (with something to collect first) EBUSY and EAGAIN give 0.
-    #[inline(always)]
     /// Looks for `min` completions without a system call, as fio does: where a kernel thread submits, it brings them to the ring, too.
     /// Ends after [`POLL_NS`], because of a slow disk or a thread that needs this processor.
     #[cold]
@@ -276,6 +274,8 @@ impl IoUringEngine {
         count
     }
 
+    /// `io_uring_enter`. EINTR, ETIME and (with something to collect first) EBUSY and EAGAIN give 0.
+    #[inline(always)]
     fn enter(&self, submit: u32, min: u32, flags: u32, timeout_ns: Option<u64>) -> Result<u32, EngineError> {
         let mut flags = flags | self.enter_flags;
         let timespec;
