@@ -1239,6 +1239,32 @@ export interface JobSyscalls {
   thread_count?: number;
 }
 
+/** A limit and what a load's figure decides of it. */
+export interface JudgedLimit {
+  /** The limit as it was written. */
+  condition: string;
+  /** The upper end. */
+  high?: number | null;
+  /** The load; empty if no load has the figure. */
+  load: string;
+  /** The lower end of its 95 % interval; `None` if there is none. */
+  low?: number | null;
+  /** What would decide it, without a full stop; empty if it is decided. */
+  next_step?: string;
+  /** The operation; `None` for the sum of several. */
+  operation?: OpKind | null;
+  /** What the figure decides. */
+  outcome: LimitOutcome;
+  /** The figure with its interval, and the limit, in one sentence without a full stop. */
+  sentence: string;
+  /** The limit in the figure's unit; `None` if it refers to a figure that does not exist. */
+  threshold?: number | null;
+  /** The unit of value, low, high and threshold: `1/s`, `B/s`, `ns`. */
+  unit: string;
+  /** The figure; `None` if it is withheld. */
+  value?: number | null;
+}
+
 /** The parts of the latency of sampled direct transfers, by the request of each that completed last. The parts of one I/O add up to its latency. */
 export interface LatencyParts {
   /** In the driver and the device: from the last issue to the completion. */
@@ -1295,6 +1321,17 @@ export interface Layer {
 
 /** A kind of layer between a file and a disk. */
 export type LayerKind = string;
+
+/** What the figures of a run decide of a limit. */
+export type LimitOutcome = "met" | "undecided" | "missed";
+
+/** The limits of a run, as its plan and its record keep them. */
+export interface LimitSet {
+  /** The limits as they were written, in the order of job files and flags. */
+  conditions: Array<string>;
+  /** What relative limits refer to (`--against`). */
+  reference?: Reference | null;
+}
 
 /** When a job ends: at the first of the limits that are set. */
 export interface Limits {
@@ -1637,6 +1674,8 @@ export interface Plan {
   idle_wait_ns?: number | null;
   /** Jobs in the order of the job file. Jobs of equal `JobPlan::phase` run at the same time. */
   jobs: Array<JobPlan>;
+  /** The limits that the figures must keep (`--fail-if`, `[limits]`); `None` without any. */
+  limits?: LimitSet | null;
   /** Sentences for the user: what was chosen for them and why. */
   notes: Array<string>;
 }
@@ -1685,7 +1724,7 @@ export interface ProcessorWait {
 }
 
 /** What a figure is. */
-export type Quantity = "iops" | "bandwidth" | "p50" | "p99" | "p99.9" | "max";
+export type Quantity = "iops" | "bandwidth" | "mean" | "p50" | "p99" | "p99.9" | "max";
 
 /** Queue depth and batches. */
 export interface Queue {
@@ -1789,6 +1828,26 @@ export interface ReadBack {
   within_count: number;
 }
 
+/** An earlier run, with the figures to which limits refer. */
+export interface Reference {
+  /** Their figures, as its answer has them. */
+  figures: Array<AnsweredFigure>;
+  /** Its loads. */
+  loads: Array<ReferenceLoad>;
+  /** The ID of its record. */
+  record_id: string;
+  /** When it began, as text. */
+  started_at: string;
+}
+
+/** A load of a reference. */
+export interface ReferenceLoad {
+  /** Its name. */
+  name: string;
+  /** What it does: `randread 4k q32`. Only loads that do the same are compared. */
+  shape: string;
+}
+
 /** A log that a job replays. */
 export interface ReplayPlan {
   /** Offsets are rounded down to multiples of it; a power of two. */
@@ -1883,6 +1942,8 @@ export interface RunAnswer {
   findings: Array<AnsweredFinding>;
   /** The answer in a sentence or two. */
   headline: string;
+  /** Each limit (`--fail-if`, `[limits]`) with its outcome, for each load that it concerns. */
+  limits?: Array<JudgedLimit>;
   /** What to do, each step once, in the order of the findings. */
   next_steps: Array<string>;
   /** What follows from confirmed figures. */

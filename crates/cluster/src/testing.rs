@@ -11,6 +11,7 @@ pub(crate) fn null_plan() -> Plan {
         idle_baseline_ns: 0,
         idle_wait_ns: None,
         accepted_checks: Vec::new(),
+        limits: None,
         notes: Vec::new(),
         identities: std::collections::BTreeMap::new(),
     }

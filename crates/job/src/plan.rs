@@ -106,7 +106,15 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     note_polling_threads(&mut run, &jobs);
     let idle_baseline_ns = machine.idle_baseline_ns;
     let identities = run.identities(&jobs);
-    Ok(Plan { jobs, idle_baseline_ns, idle_wait_ns: None, accepted_checks: Vec::new(), notes: run.notes, identities })
+    Ok(Plan {
+        jobs,
+        idle_baseline_ns,
+        idle_wait_ns: None,
+        accepted_checks: Vec::new(),
+        limits: None,
+        notes: run.notes,
+        identities,
+    })
 }
 
 /// Memory of a worker in addition to its buffers: its stack, and the counters of its latencies.

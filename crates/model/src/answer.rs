@@ -6,7 +6,7 @@
 //! A [`Statement`] carries the figures on which it rests, and can only be made by [`Statement::on`], which drops or hedges it if
 //! one of them is not confirmed.
 
-use crate::{Cause, Mark, OpKind};
+use crate::{Cause, JudgedLimit, LimitOutcome, Mark, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub struct RunAnswer {
     pub headline: String,
     /// Each figure of each load, in the order of the record.
     pub figures: Vec<AnsweredFigure>,
+    /// Each limit (`--fail-if`, `[limits]`) with its outcome, for each load that it concerns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<JudgedLimit>,
     /// What follows from confirmed figures.
     pub statements: Vec<Statement>,
     /// Why loads are not confirmed, the most serious cause first.
@@ -28,6 +31,13 @@ pub struct RunAnswer {
     pub next_steps: Vec<String>,
     /// How many loads are confirmed, and by what: one sentence.
     pub evidence: String,
+}
+
+impl RunAnswer {
+    /// Returns the worst outcome of its limits; `None` without limits.
+    pub fn worst_limit(&self) -> Option<LimitOutcome> {
+        self.limits.iter().map(|limit| limit.outcome).max()
+    }
 }
 
 /// The answer to a question of yes or no.
@@ -62,6 +72,9 @@ pub enum Quantity {
     /// Bytes per second.
     #[serde(rename = "bandwidth")]
     Bandwidth,
+    /// The mean latency.
+    #[serde(rename = "mean")]
+    Mean,
     /// The median latency.
     #[serde(rename = "p50")]
     P50,
@@ -82,6 +95,7 @@ impl Quantity {
         match self {
             Quantity::Iops => "iops",
             Quantity::Bandwidth => "bandwidth",
+            Quantity::Mean => "mean",
             Quantity::P50 => "p50",
             Quantity::P99 => "p99",
             Quantity::P999 => "p99.9",
@@ -94,7 +108,7 @@ impl Quantity {
         match self {
             Quantity::Iops => "1/s",
             Quantity::Bandwidth => "B/s",
-            Quantity::P50 | Quantity::P99 | Quantity::P999 | Quantity::Max => "ns",
+            Quantity::Mean | Quantity::P50 | Quantity::P99 | Quantity::P999 | Quantity::Max => "ns",
         }
     }
 }

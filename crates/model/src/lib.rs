@@ -30,6 +30,7 @@ mod iolog;
 mod json;
 mod latency;
 mod latency_slices;
+mod limit;
 mod link;
 mod mark;
 mod numa;
@@ -91,6 +92,10 @@ pub use iolog::{
 pub use json::Document;
 pub use latency::LatencySet;
 pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder, SliceSum};
+pub use limit::{
+    JudgedLimit, LIMIT_FIGURES, Limit, LimitError, LimitFigure, LimitOutcome, LimitRow, LimitSet, LimitSign, LimitUnit,
+    LimitValue, Reference, ReferenceLoad,
+};
 pub use link::DiskLink;
 pub use mark::{Mark, finding_words, is_reason, run_words, worst};
 pub use numa::{MemoryMode, MemoryPolicy};

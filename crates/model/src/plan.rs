@@ -3,8 +3,8 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, ControlGroupPlan, IoFailure, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan,
-    SourcePlan, SteadyPlan, UserPlan, Verify, ZonePlan,
+    Control, ControlGroupPlan, IoFailure, LimitSet, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare,
+    ReplayPlan, SourcePlan, SteadyPlan, UserPlan, Verify, ZonePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,9 @@ pub struct Plan {
     /// Checks whose objection the user accepts: such a phase is at most suspect.
     #[serde(default)]
     pub accepted_checks: Vec<String>,
+    /// The limits that the figures must keep (`--fail-if`, `[limits]`); `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Box<LimitSet>>,
     /// Sentences for the user: what was chosen for them and why.
     pub notes: Vec<String>,
     /// The identities of existing targets at planning time, by [`FilePlan::path`]. They are valid only on this machine

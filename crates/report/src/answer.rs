@@ -4,13 +4,14 @@
 //! class, a database, a limit or a winner is a [`trueio_model::Statement`], which rests on confirmed figures.
 
 use crate::classes::ClassFigure;
+use crate::limits::judged;
 use crate::standing::{PastRun, Placement, Position, Standing, only_disk, standing, with_article};
 use crate::statements::{ground, statements};
 use crate::summary::{Interval, Row, summary};
 use crate::verdicts::{Mark, Reason, conclusion, mark, reasons, row_words};
 use trueio_model::{
-    AnsweredFigure, AnsweredFinding, Decision, FoundLoad, OpKind, PhaseRecord, Quantity, RunAnswer, RunRecord,
-    Statement, StatementKind, Verdict, units, worst,
+    AnsweredFigure, AnsweredFinding, Decision, Estimate, FoundLoad, OpKind, PhaseRecord, Quantity, RunAnswer,
+    RunRecord, Statement, StatementKind, Verdict, units, worst,
 };
 
 /// Answers a record. `past` are earlier runs of the same device, in any order.
@@ -27,12 +28,15 @@ pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing, r
             next_steps.push(reason.next_step.clone());
         }
     }
+    let figures: Vec<AnsweredFigure> = rows.iter().flat_map(|row| figures(record, row)).collect();
+    let findings: Vec<AnsweredFinding> = reasons.iter().map(finding).collect();
     RunAnswer {
         decision,
         headline,
-        figures: rows.iter().flat_map(|row| figures(record, row)).collect(),
+        limits: judged(record, &figures, &findings),
+        figures,
         statements: statements(record, rows, standing),
-        findings: reasons.iter().map(finding).collect(),
+        findings,
         next_steps,
         evidence: conclusion(record),
     }
@@ -52,35 +56,44 @@ fn finding(reason: &Reason) -> AnsweredFinding {
 fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
     let phase = &record.phases[row.phase_index];
     let load = phase.jobs.get(row.job_index).map_or_else(String::new, |job| job.name.clone());
-    let of = |quantity: Quantity, value: Option<f64>, interval: Interval| {
-        let (low, high) = match interval {
+    let of = |quantity: Quantity, value: Option<f64>, (low, high): (Option<f64>, Option<f64>)| AnsweredFigure {
+        load: load.clone(),
+        operation: row.op,
+        quantity,
+        value: value.filter(|value| value.is_finite()),
+        unit: quantity.unit().to_owned(),
+        low,
+        high,
+        sample_count: row.io_count,
+        verdict: mark(phase),
+        cause: cause(phase),
+        is_shown: !row.is_withheld,
+    };
+    let ends = |estimate: Option<Estimate>, factor: f64| {
+        (estimate.map(|one| one.low * factor), estimate.map(|one| one.high * factor))
+    };
+    let mut all = vec![of(Quantity::Iops, row.ios_per_s, ends(row.ios_per_s_interval, 1.0))];
+    if row.op != OpKind::Sync {
+        // The mean size of its I/Os is known exactly.
+        let size = row.bytes_per_s.zip(row.ios_per_s).map(|(bytes, ios)| bytes / ios).filter(|size| size.is_finite());
+        let interval = size.map_or((None, None), |size| ends(row.ios_per_s_interval, size));
+        all.push(of(Quantity::Bandwidth, row.bytes_per_s, interval));
+    }
+    // With a pace it would be from the submission, and the percentiles are from the time each I/O was due.
+    if !row.is_from_intended {
+        let mean = row.mean_latency;
+        all.push(of(Quantity::Mean, mean.map(|one| one.value), ends(mean, 1.0)));
+    }
+    for (index, quantity) in [Quantity::P50, Quantity::P99, Quantity::P999].into_iter().enumerate() {
+        let value = row.quantiles[index].map(|quantile| quantile.value_ns as f64);
+        let interval = match row.intervals[index] {
             Interval::Given(low, high) => (Some(low as f64), Some(high as f64)),
             Interval::AtLeast(low) => (Some(low as f64), None),
             Interval::Needs(_) | Interval::Unknown => (None, None),
         };
-        AnsweredFigure {
-            load: load.clone(),
-            operation: row.op,
-            quantity,
-            value: value.filter(|value| value.is_finite()),
-            unit: quantity.unit().to_owned(),
-            low,
-            high,
-            sample_count: row.io_count,
-            verdict: mark(phase),
-            cause: cause(phase),
-            is_shown: !row.is_withheld,
-        }
-    };
-    let mut all = vec![of(Quantity::Iops, row.ios_per_s, Interval::Unknown)];
-    if row.op != OpKind::Sync {
-        all.push(of(Quantity::Bandwidth, row.bytes_per_s, Interval::Unknown));
+        all.push(of(quantity, value, interval));
     }
-    for (index, quantity) in [Quantity::P50, Quantity::P99, Quantity::P999].into_iter().enumerate() {
-        let value = row.quantiles[index].map(|quantile| quantile.value_ns as f64);
-        all.push(of(quantity, value, row.intervals[index]));
-    }
-    all.push(of(Quantity::Max, row.latency_ns_max.map(|ns| ns as f64), Interval::Unknown));
+    all.push(of(Quantity::Max, row.latency_ns_max.map(|ns| ns as f64), (None, None)));
     all
 }
 

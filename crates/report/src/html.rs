@@ -13,6 +13,7 @@ use crate::badge::Badge;
 use crate::classes::{ClassFigure, class_sources};
 use crate::course::whole_course;
 use crate::facts::{FactTable, machine_table, target_tables};
+use crate::limits::limit_line;
 use crate::page::{Data, command_line, data, render};
 use crate::plot::overview::{Point, overview};
 use crate::priorities::priorities;
@@ -212,6 +213,7 @@ impl ReasonItem {
 /// is like.
 fn answer(answered: &RunAnswer) -> Vec<String> {
     let mut lines = vec![answered.headline.clone(), answered.evidence.clone()];
+    lines.extend(answered.limits.iter().map(limit_line));
     if let Some(worst) = answered.findings.first() {
         let mark = Badge::of(worst.verdict);
         lines.push(format!("{} {}: {}. Next: {}.", mark.symbol, mark.word, worst.sentence, worst.next_step));

@@ -1,14 +1,16 @@
 //! Documents as JUnit XML, which CI services show as tests.
 //!
-//! Of a record each load is a test case, and of a study each row: one that the evidence contradicts is a failure. Of a trend each
+//! Of a record each load and each limit is a test case, and of a study each row: one that the evidence contradicts is a failure. Of a trend each
 //! series is one: a change of level for the worse is a failure, and too few runs are skipped. Those of a comparison are in
 //! `comparison/junit.rs`.
 //!
 //! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read the same.
 
+use crate::answer::answer;
+use crate::limits::limit_line;
 use crate::verdicts::{Mark, row_words};
 use crate::words::check_sentence;
-use trueio_model::{Check, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
+use trueio_model::{Check, LimitOutcome, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
 
 /// A test case.
 pub(crate) struct Case {
@@ -80,7 +82,23 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
         let seconds = Some(phase.elapsed_ns as f64 / 1e9);
         Case { name: phase.name.clone(), result: judged(phase.verdict, &words), out: words, seconds }
     });
-    let cases: Vec<Case> = cases.chain(unfinished("the run", &record.outcome)).collect();
+    let limits = answer(record, &[]).limits;
+    let limits = limits.iter().map(|limit| Case {
+        name: match limit.load.as_str() {
+            "" => limit.condition.clone(),
+            load => format!("{load}: {}", limit.condition),
+        },
+        result: match limit.outcome {
+            LimitOutcome::Met => CaseResult::Passed,
+            LimitOutcome::Missed => CaseResult::Failed(limit.sentence.clone()),
+            LimitOutcome::Undecided => {
+                CaseResult::Skipped(format!("undecided: {}; {}", limit.sentence, limit.next_step))
+            }
+        },
+        out: limit_line(limit),
+        seconds: None,
+    });
+    let cases: Vec<Case> = cases.chain(limits).chain(unfinished("the run", &record.outcome)).collect();
     let suite = format!("{} {}", record.tool.name, record.kind);
     document(&suite, &record.kind, Some(&record.started_at), &cases)
 }

@@ -27,6 +27,7 @@ mod json;
 mod junit;
 mod latency_parts;
 mod layout;
+mod limits;
 mod markdown;
 mod page;
 mod plot;
@@ -62,6 +63,7 @@ pub use html::html;
 pub use io_trace::{TracePicture, TracePoint, TraceRange, trace_html, trace_terminal};
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
+pub use limits::{LimitRefusal, check_limits, limit_line, reference_of};
 pub use markdown::markdown;
 pub use page::PageError;
 pub use printing::{

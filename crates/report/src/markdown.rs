@@ -3,6 +3,7 @@
 use crate::answer::answer;
 use crate::badge::Badge;
 use crate::course::whole_course;
+use crate::limits::limit_line;
 use crate::standing::PastRun;
 use crate::summary::summary;
 use crate::text::{clean, figure};
@@ -25,6 +26,9 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     out.push_str(&format!("**{}** {}", escaped(&answer.headline), escaped(&answer.evidence)));
     for statement in answer.statements.iter().filter(|statement| statement.kind() == StatementKind::Class) {
         out.push_str(&format!(" {}", escaped(statement.sentence())));
+    }
+    for limit in &answer.limits {
+        out.push_str(&format!("\n\n{}", escaped(&limit_line(limit))));
     }
     out.push_str(
         "\n\n| load | rate | bandwidth | p50 | p99 | p99.9 | max | evidence |\n|---|--:|--:|--:|--:|--:|--:|---|\n",

@@ -26,6 +26,7 @@ pub use live::{Current, current_line, remaining_line};
 use crate::answer::answer;
 use crate::course::course;
 use crate::layout::{Page, Paint, Style};
+use crate::limits::limit_line;
 use crate::ranks::ranks_within;
 use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
@@ -425,6 +426,7 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
     let first = |kind| answer.statements.iter().find(|statement| statement.kind() == kind);
     let stated = |kind| first(kind).map(|statement| statement.sentence().to_owned());
     // With the rank by which they are kept if there is no room for all.
+    let limits = answer.limits.iter().map(|limit| (0, Some(limit_line(limit))));
     let sentences = [
         (0, Some(answer.evidence.clone())),
         (2, stated(StatementKind::Class)),
@@ -434,6 +436,7 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
         (1, accept_hint(record)),
         (0, Some(format!("Details: {details}"))),
     ];
+    let sentences: Vec<(u8, Option<String>)> = limits.chain(sentences).collect();
     let rendered = |most: u8| {
         let mut page = Page::new(style);
         let kept = sentences.iter().filter(|(rank, _)| *rank <= most);

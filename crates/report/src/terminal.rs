@@ -5,9 +5,11 @@
 //! down the column; if the table is too wide, each row becomes two lines. A contradicted phase has no
 //! figures: its rows are crossed out, and the reasons follow the table, grouped by cause.
 
+use crate::answer::answer;
 use crate::course::whole_course;
 use crate::latency_parts::{REST, latency_parts};
 use crate::layout::{Page, Paint, Style};
+use crate::limits::limit_line;
 use crate::priorities::priorities;
 use crate::ranks::ranks;
 use crate::summary::{Row, Scale, summary};
@@ -25,6 +27,8 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     header(&mut page, record);
     table(&mut page, record);
+    let limits: Vec<String> = answer(record, &[]).limits.iter().map(limit_line).collect();
+    page.list("Limits", &limits);
     page.tree("Ranks", &ranks(record));
     reasons(&mut page, record);
     let parts = latency_parts(record);

@@ -62,6 +62,7 @@ mod tests {
             idle_baseline_ns: 0,
             idle_wait_ns: None,
             accepted_checks: Vec::new(),
+            limits: None,
             notes: Vec::new(),
             identities: std::collections::BTreeMap::new(),
         };

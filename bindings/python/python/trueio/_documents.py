@@ -871,6 +871,21 @@ class JobSyscalls(TypedDict):
 
 
 
+class JudgedLimit(TypedDict):
+    condition: "str"
+    high: "NotRequired[float | None]"
+    load: "str"
+    low: "NotRequired[float | None]"
+    next_step: "NotRequired[str]"
+    operation: "NotRequired[OpKind | None]"
+    outcome: "LimitOutcome"
+    sentence: "str"
+    threshold: "NotRequired[float | None]"
+    unit: "str"
+    value: "NotRequired[float | None]"
+
+
+
 class LatencyParts(TypedDict):
     device: "PartTimes"
     io_count: "int"
@@ -906,6 +921,14 @@ class Layer(TypedDict):
 
 
 LayerKind: TypeAlias = "str"
+
+LimitOutcome: TypeAlias = "Literal['met'] | Literal['undecided'] | Literal['missed']"
+
+
+class LimitSet(TypedDict):
+    conditions: "list[str]"
+    reference: "NotRequired[Reference | None]"
+
 
 
 class Limits(TypedDict):
@@ -1208,6 +1231,7 @@ class Plan(TypedDict):
     idle_baseline_ns: "int"
     idle_wait_ns: "NotRequired[int | None]"
     jobs: "list[JobPlan]"
+    limits: "NotRequired[LimitSet | None]"
     notes: "list[str]"
 
 
@@ -1241,7 +1265,7 @@ class ProcessorWait(TypedDict):
     wait_ns: "NotRequired[int]"
 
 
-Quantity: TypeAlias = "Literal['iops'] | Literal['bandwidth'] | Literal['p50'] | Literal['p99'] | Literal['p99.9'] | Literal['max']"
+Quantity: TypeAlias = "Literal['iops'] | Literal['bandwidth'] | Literal['mean'] | Literal['p50'] | Literal['p99'] | Literal['p99.9'] | Literal['max']"
 
 
 class Queue(TypedDict):
@@ -1309,6 +1333,20 @@ class ReadBack(TypedDict):
 
 
 
+class Reference(TypedDict):
+    figures: "list[AnsweredFigure]"
+    loads: "list[ReferenceLoad]"
+    record_id: "str"
+    started_at: "str"
+
+
+
+class ReferenceLoad(TypedDict):
+    name: "str"
+    shape: "str"
+
+
+
 class ReplayPlan(TypedDict):
     align_bytes: "int"
     is_paced: "bool"
@@ -1366,6 +1404,7 @@ class RunAnswer(TypedDict):
     figures: "list[AnsweredFigure]"
     findings: "list[AnsweredFinding]"
     headline: "str"
+    limits: "NotRequired[list[JudgedLimit]]"
     next_steps: "list[str]"
     statements: "list[Statement]"
 

@@ -25,7 +25,7 @@ fn contradicted(check: Check) -> Check {
 }
 
 /// A baseline of which every load is confirmed.
-fn clean() -> RunRecord {
+pub(crate) fn clean() -> RunRecord {
     let mut record = fixture::baseline(2);
     for phase in &mut record.phases {
         phase.checks.iter_mut().filter(|check| check.objects()).for_each(|check| check.outcome = CheckOutcome::Passed);

@@ -518,6 +518,7 @@ pub fn baseline(seconds: u64) -> RunRecord {
         spec: vec![JobSpec::new("randread 4k q32")],
         plan: Plan {
             accepted_checks: Vec::new(),
+            limits: None,
             identities: Default::default(),
             jobs,
             idle_baseline_ns: 500_000_000,

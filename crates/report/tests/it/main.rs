@@ -4,6 +4,7 @@ mod answer;
 mod any_record;
 mod comparison;
 mod fixture;
+mod limits;
 mod outputs;
 mod page;
 mod screen;
