@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use trueio_job::{Machine, Target, explain, explain_refusal, parse_job_file, plan};
 
 fuzz_target!(|text: &str| {
-    let jobs = match parse_job_file("job.toml", text) {
+    let jobs = match parse_job_file("job.toml", text).map(|file| file.jobs) {
         Ok(jobs) => jobs,
         Err(error) => {
             assert!(!error.problems.is_empty());

@@ -184,7 +184,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // The sizes of files follow from each rank's disk, so the ranks have only the command in common.
     let plan = |member: &trueio_cluster::Member, _: Vec<JobSpec>, (): ()| {
         let (spec, planned, has_evidence) = planned_phases(matches, Some(member.rank()))?;
-        let planned = accepting(planned, matches);
+        let planned = accepting(planned, "baseline", Some(member.rank()), matches)?;
         let outputs = ranks::outputs(member, matches, std::iter::empty())?;
         Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
     };

@@ -9,19 +9,19 @@ use crate::failure::Failure;
 use crate::output::{Outputs, made};
 use crate::progress::Events;
 use crate::run::read_job_file;
-use crate::{baseline, flags, kept, output, progress};
+use crate::{baseline, flags, kept, limits, output, progress};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_compare::{
-    Gate, Head, Interleaved, Named, SessionBench, Settings, StoredRun, compare_runs, from_records, from_rounds,
+    Head, Interleaved, Named, SessionBench, Settings, StoredRun, check_gate, compare_runs, from_records, from_rounds,
     interleave, metric_names, metric_of, precondition,
 };
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
-    Comparison, GateVerdict, JobPlan, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, SyscallTrace, ToolFacts,
-    error_chain, format_utc, units,
+    Comparison, GateResult, GateVerdict, JobPlan, JobSpec, Limit, LimitOutcome, LimitSet, LimitValue, Metric, Origin,
+    Outcome, Plan, SpecValue, SyscallTrace, ToolFacts, error_chain, format_utc, units,
 };
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
@@ -56,7 +56,7 @@ fn own_arguments(command: Command) -> Command {
              JSON files, fio's JSON) it reports what one run a side can show.",
         )
         .after_help(
-            "Exit codes: 0 done, no gate failed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate is undecided.\n\
+            "Exit codes: 0 done, no limit is missed; 1 a limit is missed, or the comparison failed; 2 refused; 3 a limit is undecided.\n\
              docs/statistics.md describes how the intervals are made and how often they are wrong; docs/ci.md has a complete example for CI.",
         )
         .arg(Arg::new("sides").value_name("A B …").num_args(0..).help(
@@ -82,10 +82,7 @@ fn own_arguments(command: Command) -> Command {
             "Continue until these are clear [default: iops, or p99 of a job with a rate; and those of --fail-if]",
         ))
         .arg(value("order-seed", "NUMBER", "Seed of the order and of the resampling [default: random]").value_parser(value_parser!(u64)))
-        .arg(
-            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it is undecided: 'p99 > +5%', 'iops < -3%'")
-                .action(ArgAction::Append),
-        )
+        .arg(limits::fail_if())
         .arg(
             value("accept-difference", "NAME,…", "Compare records although these properties differ (disk, transport, size, …)")
                 .action(ArgAction::Append)
@@ -117,7 +114,7 @@ pub(crate) fn with_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Exi
 /// `trueio compare`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let events = Events::of(matches)?;
-    let gates = gates(matches)?;
+    let mut gates = limits::read(matches.get_many::<String>("fail-if").into_iter().flatten())?;
     let margin = margin(matches)?;
     let names: Vec<&String> = matches.get_many("sides").into_iter().flatten().collect();
     let is_job = |name: &str| name.starts_with("baseline:") || name.ends_with(".toml");
@@ -127,6 +124,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (comparison, outputs) = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
         let member = crate::ranks::join()?;
         let asked = Asked::read(&names, matches, &gates, margin);
+        gates.extend(asked.iter().flat_map(|asked| asked.of_files.iter().cloned()));
         if let Some(member) = member {
             return ranks::command(member, asked, &gates, matches);
         }
@@ -151,17 +149,9 @@ fn code_of(comparison: &Comparison) -> u8 {
     }
 }
 
-fn gates(matches: &ArgMatches) -> Result<Vec<Gate>, Failure> {
-    let texts = matches.get_many::<String>("fail-if").into_iter().flatten();
-    let read = |text: &String| {
-        Gate::parse(text).map_err(|e| {
-            Failure::refused(format!(
-                "--fail-if {e}\n\nhint: `p99 > +5%`: a metric, `>` or `<`, and a change with its sign; the metrics are {}",
-                metric_names()
-            ))
-        })
-    };
-    texts.map(read).collect()
+/// Checks that each limit can be judged of these sides.
+fn check_gates(gates: &[Limit], sides: &[&str]) -> Result<(), Failure> {
+    gates.iter().try_for_each(|gate| check_gate(gate, sides)).map_err(|e| Failure::refused(format!("--fail-if {e}")))
 }
 
 /// Parses `5%`, `5` or `0.5 %` as a share.
@@ -180,7 +170,7 @@ fn duration(matches: &ArgMatches, name: &str) -> Result<Option<u64>, Failure> {
 }
 
 /// Returns the metrics whose answers end the comparison; `None`: it depends on the jobs.
-fn until(matches: &ArgMatches, gates: &[Gate]) -> Result<Option<Vec<Metric>>, Failure> {
+fn until(matches: &ArgMatches, gates: &[Limit]) -> Result<Option<Vec<Metric>>, Failure> {
     let mut metrics = Vec::new();
     if let Some(text) = matches.get_one::<String>("until") {
         for name in text.split(',') {
@@ -193,8 +183,8 @@ fn until(matches: &ArgMatches, gates: &[Gate]) -> Result<Option<Vec<Metric>>, Fa
         }
     }
     for gate in gates {
-        if !metrics.contains(&gate.metric) {
-            metrics.push(gate.metric);
+        if let Some(metric) = gate.figure.metric().filter(|metric| !metrics.contains(metric)) {
+            metrics.push(metric);
         }
     }
     Ok((!metrics.is_empty()).then_some(metrics))
@@ -225,6 +215,8 @@ struct LiveSide {
 /// What is to be compared live.
 struct Asked {
     sides: Vec<LiveSide>,
+    /// The limits of job files, each of its side.
+    of_files: Vec<Limit>,
     /// The files that were read.
     read: Vec<String>,
     budget_ns: u64,
@@ -235,21 +227,24 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(names: &[&String], matches: &ArgMatches, gates: &[Gate], margin: f64) -> Result<Self, Failure> {
+    fn read(names: &[&String], matches: &ArgMatches, gates: &[Limit], margin: f64) -> Result<Self, Failure> {
         let slice_ns = duration(matches, "slice")?;
         if slice_ns.is_some_and(|ns| ns < 10_000_000) {
             return Err(Failure::refused("--slice must be at least 10 ms; shorter slices measure their own start"));
         }
         let mut read = Vec::new();
-        let sides = live_sides(names, matches, &mut read)?;
+        let (sides, of_files) = live_sides(names, matches, &mut read)?;
+        let gates = [gates, of_files.as_slice()].concat();
+        check_gates(&gates, &sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>())?;
         Ok(Self {
             sides,
+            of_files,
             read,
             budget_ns: duration(matches, "budget")?.unwrap_or(60_000_000_000),
             slice_ns,
             seed: matches.get_one::<u64>("order-seed").copied(),
             margin,
-            until: until(matches, gates)?,
+            until: until(matches, &gates)?,
         })
     }
 
@@ -277,7 +272,7 @@ impl Asked {
 
 fn live(
     asked: Asked,
-    gates: &[Gate],
+    gates: &[Limit],
     events: Option<Events>,
     matches: &ArgMatches,
 ) -> Result<(Comparison, Outputs), Failure> {
@@ -327,13 +322,27 @@ fn request(spec: Vec<JobSpec>, plan: Plan, targets: Targets, has_evidence: bool)
     Request { kind, command, spec, plan, targets, has_evidence, reporting }
 }
 
-/// Returns the sides of the command line; adds the files that were read to `read`.
-fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -> Result<Vec<LiveSide>, Failure> {
+/// Returns the sides of the command line, and the limits of their job files; adds the files that were read to `read`.
+fn live_sides(
+    names: &[&String],
+    matches: &ArgMatches,
+    read: &mut Vec<String>,
+) -> Result<(Vec<LiveSide>, Vec<Limit>), Failure> {
     let flags = flags::job_flags(matches);
+    let is_varied = matches.contains_id("vary");
+    let mut limits = Vec::new();
     let mut jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
         let mut jobs = match name.strip_prefix("baseline:") {
             Some(preset) => vec![baseline::preset_job(preset)?],
-            None => read_job_file(Path::new(name), read)?,
+            None => {
+                let file = read_job_file(Path::new(name), read)?;
+                // With --vary the file is that of all sides.
+                let side = (!is_varied).then(|| names.iter().position(|known| known.as_str() == name)).flatten();
+                for limit in file.limits {
+                    limits.push(of_side(limit, &file.jobs, side)?);
+                }
+                file.jobs
+            }
         };
         apply_flags(&mut jobs, flags.iter().map(|(n, v)| (*n, v.as_str())))
             .map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
@@ -360,12 +369,28 @@ fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -
         grid(&base, &varied)?
     };
     match sides.len() {
-        2..=SIDES_MAX => Ok(sides),
+        2..=SIDES_MAX => Ok((sides, limits)),
         0 | 1 => Err(Failure::refused(
             "a comparison needs at least two sides\n\nhint: `trueio compare A.toml B.toml --live`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
         )),
         count => Err(Failure::refused(format!("{count} sides are more than {SIDES_MAX}: a round would take too long"))),
     }
+}
+
+/// Returns a limit of a job file as one of its side: a side is compared as a whole.
+///
+/// # Errors
+/// It is of one of several jobs.
+fn of_side(mut limit: Limit, jobs: &[JobSpec], side: Option<usize>) -> Result<Limit, Failure> {
+    if let Some(load) = limit.load.take().filter(|load| jobs.len() > 1 || jobs.iter().all(|job| job.name != *load)) {
+        return Err(Failure::refused(format!(
+            "`{}` in `[limits]` is of the load `{load}`, and a side is compared as a whole\n\nhint: leave the name out, or use \
+             `trueio run`",
+            limit.text
+        )));
+    }
+    limit.load = side.map(|side| side_letter(side).to_uppercase());
+    Ok(limit)
 }
 
 /// Returns one side per combination of the varied values; the first value of each is side A.
@@ -459,7 +484,7 @@ fn detail(plan: &Plan, side: usize) -> String {
 fn records(
     names: &[&String],
     margin: f64,
-    gates: &[Gate],
+    gates: &[Limit],
     matches: &ArgMatches,
 ) -> Result<(Comparison, Outputs), Failure> {
     if names.len() < 2 {
@@ -468,6 +493,7 @@ fn records(
         ));
     }
     let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;
+    check_gates(gates, &runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>())?;
     let mut compared = compare_runs(&runs, margin).map_err(|e| Failure::refused(e.to_string()))?;
     let accepted: Vec<&str> =
         matches.get_many::<String>("accept-difference").into_iter().flatten().map(|n| n.trim()).collect();
@@ -502,7 +528,53 @@ fn records(
     };
     let read = names.iter().map(|name| Path::new(name.as_str()));
     let outputs = Outputs::reserve(matches, read)?;
-    Ok((from_records(head(margin, None, started_at), compared, gates), outputs))
+    let (absolute, relative): (Vec<Limit>, Vec<Limit>) =
+        gates.iter().cloned().partition(|gate| matches!(gate.value, LimitValue::Absolute(_)));
+    let mut comparison = from_records(head(margin, None, started_at), compared, &relative);
+    comparison.gates.extend(absolute_gates(&runs, &absolute));
+    Ok((comparison, outputs))
+}
+
+/// Judges absolute limits of records by their own figures: of the side that a limit names, else of each but the first.
+fn absolute_gates(runs: &[Named], gates: &[Limit]) -> Vec<GateResult> {
+    let mut results = Vec::new();
+    for (gate, (side, run)) in gates.iter().flat_map(|gate| runs.iter().enumerate().map(move |run| (gate, run))) {
+        let is_concerned = match &gate.load {
+            Some(name) => *name == run.name || name.eq_ignore_ascii_case(&side_letter(side)),
+            None => side > 0,
+        };
+        if !is_concerned {
+            continue;
+        }
+        let result = |part: String, verdict, sentence: String| GateResult {
+            condition: gate.text.clone(),
+            part,
+            side,
+            verdict,
+            sentence: format!("{}: {sentence}", run.name),
+        };
+        let StoredRun::Record(record) = &run.run else {
+            let why = "a result of fio has no evidence; run its jobs with `trueio fio --fail-if`";
+            results.push(result(String::new(), GateVerdict::CannotTell, why.to_owned()));
+            continue;
+        };
+        // Without the name of the side.
+        let condition = gate.text.rsplit(':').next().unwrap_or(&gate.text).trim().to_owned();
+        let mut record = record.clone();
+        record.plan.limits = Some(Box::new(LimitSet { conditions: vec![condition], reference: None }));
+        for limit in trueio_report::answer(&record, &[]).limits {
+            let verdict = match limit.outcome {
+                LimitOutcome::Missed => GateVerdict::Shown,
+                LimitOutcome::Met => GateVerdict::Absent,
+                LimitOutcome::Undecided => GateVerdict::CannotTell,
+            };
+            // The record is stored: only another run can have a narrower interval.
+            let next =
+                if limit.next_step.is_empty() { String::new() } else { format!("; in a new run: {}", limit.next_step) };
+            results.push(result(limit.load, verdict, limit.sentence + &next));
+        }
+    }
+    results
 }
 
 /// Reads a record by its file or ID, or a result of fio by its file.

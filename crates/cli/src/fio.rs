@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use crate::progress::Line;
-use crate::{flags, output, ranks};
+use crate::{flags, limits, output, ranks};
 use std::path::Path;
 use trueio_fio::command::{Program, ProgressLine};
+use trueio_model::Plan;
 
 /// What the command is for.
 pub(crate) const ABOUT: &str = "fio's own command line and job files";
@@ -15,6 +16,8 @@ pub(crate) const PROGRAM: Program = Program {
     print: |text| output::print_all(text).map_err(Failure::into_text),
     history: output::history,
     join: || ranks::join().map_err(|failure| failure.show()),
+    has_limits: || !own_words().0.is_empty(),
+    set_limits: |plan| set_limits(plan).map_err(Failure::into_text),
     refuse_several: || ranks::refuse_several("fio --client or --server").map_err(|failure| failure.show()),
     progress_line: |has_idle| Box::new(Line::new().without_idle(!has_idle)),
 };
@@ -28,9 +31,45 @@ pub(crate) fn arguments() -> Option<Vec<String>> {
         return Some(words);
     }
     match words.split_first() {
-        Some((command, rest)) if command == "fio" => Some(rest.to_vec()),
+        Some((command, rest)) if command == "fio" => Some(split(rest).1),
         _ => None,
     }
+}
+
+/// The options of `trueio fio` that fio does not have.
+const OWN: [&str; 2] = ["--fail-if", "--against"];
+
+/// Splits the options of `trueio fio` with their values from fio's words. fio's language has no word with these names.
+fn split(words: &[String]) -> (Vec<(&'static str, String)>, Vec<String>) {
+    let (mut own, mut rest) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        match OWN.into_iter().find(|known| *known == name) {
+            Some(known) => {
+                own.push((known, value.map(str::to_owned).or_else(|| words.next().cloned()).unwrap_or_default()))
+            }
+            None => rest.push(word.clone()),
+        }
+    }
+    (own, rest)
+}
+
+/// Returns the options of this command line that fio does not have; none if the program is called `fio`.
+fn own_words() -> (Vec<(&'static str, String)>, Vec<String>) {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    match words.split_first() {
+        Some((command, rest)) if command == "fio" => split(rest),
+        _ => (Vec::new(), words),
+    }
+}
+
+fn set_limits(plan: &mut Plan) -> Result<(), Failure> {
+    let (own, _) = own_words();
+    let of =
+        |name: &str| own.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value).collect::<Vec<_>>();
+    let limits = limits::read(of(OWN[0]).into_iter())?;
+    limits::set_words(plan, "fio", limits, of(OWN[1]).last().map(|name| name.as_str()))
 }
 
 impl ProgressLine for Line {
@@ -40,5 +79,19 @@ impl ProgressLine for Line {
 
     fn clear(&self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_taken_out_of_the_words_of_fio() {
+        let words = ["--name=a", "--fail-if", "p99 > 10ms", "--fail-if=IOPS < 5", "--against=newest", "j.fio"];
+        let (own, rest) = split(&words.map(str::to_owned));
+        assert_eq!(rest, ["--name=a", "j.fio"]);
+        let expected = [("--fail-if", "p99 > 10ms"), ("--fail-if", "IOPS < 5"), ("--against", "newest")];
+        assert_eq!(own, expected.map(|(name, value)| (name, value.to_owned())));
     }
 }

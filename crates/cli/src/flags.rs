@@ -1,7 +1,7 @@
 //! Arguments that several commands share, and the parsing of a command line. Job options are the rows of the
 //! option table.
 
-use crate::progress;
+use crate::{limits, progress};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
@@ -21,6 +21,8 @@ pub(crate) const JOB_FILE_HELP: &str = "EXAMPLES
       a mix at depth 32 on a named file
   trueio run jobs.toml --runtime 30s --html page.html
       a job file, each job for 30 s, and a page
+  trueio run jobs.toml --fail-if 'p99 > 10ms' --fail-if 'IOPS < 95%' --against newest
+      exit status 1 if a limit is missed, 3 if it is undecided
 
 These are the options that matter most; --help-all lists all of them.
 Job files are TOML: [defaults], then one [job.NAME] table for each job. Flags override the values of every job.\n\
@@ -55,7 +57,10 @@ pub(crate) fn outputs(command: Command) -> Command {
         .arg(output_file("markdown", "Write the answer and the table as Markdown"))
         .arg(output_file("csv", "Write one line per figure, as CSV"))
         .arg(output_file("prom", "Write gauges in Prometheus' text format, for node_exporter's textfile collector"))
-        .arg(output_file("junit", "Write JUnit XML: a load is a test, a contradicted one a failure"))
+        .arg(output_file(
+            "junit",
+            "Write JUnit XML: a load is a test, a contradicted one a failure; so is a limit, a missed one a failure",
+        ))
         .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn quiet() -> Arg {
 
 /// Adds the outputs of a run's record, and the flags of its content.
 pub(crate) fn run_outputs(command: Command) -> Command {
-    outputs(command)
+    limits::options(outputs(command))
         .arg(verbose())
         .arg(quiet().conflicts_with("verbose"))
         .arg(

@@ -131,7 +131,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         let rank = Some(member.rank());
         let machine = Machine { command_files: ranks::command_files(rank, matches, &[]), rank, ..machine(idle_ns) };
         let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e))?;
-        let planned = accepting(claimed, matches);
+        let planned = accepting(claimed, program.name(), rank, matches)?;
         let outputs = ranks::outputs(member, matches, std::iter::empty::<&Path>())?;
         let has_evidence = !matches.get_flag("no-evidence");
         Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })

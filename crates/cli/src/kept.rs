@@ -2,7 +2,10 @@
 
 use crate::failure::Failure;
 use std::path::Path;
-use trueio_model::{DeviceIdentity, ForeignRun, RunRecord, error_chain};
+use trueio_device::{System, environment, target_facts_unasked};
+use trueio_model::{
+    DeviceIdentity, Environment, FilesystemFacts, ForeignRun, Plan, RunRecord, Sameness, TargetFacts, error_chain,
+};
 use trueio_report::{DocumentError, PastRun};
 use trueio_store::{Filter, Source, Store, StoreError, Stored};
 
@@ -96,8 +99,97 @@ fn parsed_document(name: &str, text: &str) -> Result<trueio_report::Document, Fa
     })
 }
 
+/// Where a run was: on a device that can be recognised, or at a path of a machine.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// The device has an identity.
+    Device(DeviceIdentity),
+    /// It has none: the file system, or the path of a target without one, and the machine.
+    Path { path: String, machine: Machine },
+}
+
+/// What distinguishes a machine from others in records: the processor and the memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    cpu: Option<String>,
+    memory_bytes: Option<u64>,
+}
+
+impl Machine {
+    fn of(environment: &Environment) -> Self {
+        Self { cpu: environment.cpu.model.value.clone(), memory_bytes: environment.memory_bytes.value }
+    }
+
+    /// Returns true if it may be the same. Another kernel reports slightly different memory.
+    fn is(&self, other: &Self) -> bool {
+        let near = |a: u64, b: u64| a.abs_diff(b) <= a.max(b) / 32;
+        self.cpu == other.cpu
+            && match (self.memory_bytes, other.memory_bytes) {
+                (Some(a), Some(b)) => near(a, b),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+}
+
+impl Place {
+    /// Returns the place of a target.
+    pub(crate) fn of(target: &TargetFacts, environment: &Environment) -> Self {
+        let identity = DeviceIdentity::of(target);
+        if !identity.is_empty() {
+            return Self::Device(identity);
+        }
+        // Files have other names in each run.
+        let of_filesystem = |fs: &FilesystemFacts| format!("{} on {}", fs.kind, fs.mount_point);
+        let path = target.filesystem.as_ref().map_or_else(|| target.path.clone(), of_filesystem);
+        Self::Path { path, machine: Machine::of(environment) }
+    }
+
+    /// Returns the place of a record on one target; `None` of several.
+    pub(crate) fn of_record(record: &RunRecord) -> Option<Self> {
+        let [target] = record.targets.as_slice() else { return None };
+        Some(Self::of(target, &record.environment))
+    }
+
+    /// Returns true if a record was measured there.
+    pub(crate) fn is_of(&self, record: &RunRecord) -> bool {
+        match (self, Self::of_record(record)) {
+            (Self::Device(here), Some(Self::Device(there))) => matches!(here.compare(&there), Sameness::Same(_)),
+            (Self::Path { path, machine }, Some(Self::Path { path: other, machine: of })) => {
+                *path == other && machine.is(&of)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns how runs are recognised if the device has no identity: `by path and machine: ext4 on /mnt`.
+    pub(crate) fn by_path(&self) -> Option<String> {
+        match self {
+            Self::Device(_) => None,
+            Self::Path { path, .. } => Some(format!("by path and machine, because the device has no identity: {path}")),
+        }
+    }
+}
+
+/// Returns the place of the targets of a plan; `None` if they are on several, or on none.
+pub(crate) fn place_of(plan: &Plan) -> Option<Place> {
+    let system = System::live();
+    let facts = |path: &str| {
+        let path = Path::new(path);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        target_facts_unasked(&system, if path.exists() { path } else { parent }).ok()
+    };
+    let jobs = plan.jobs.iter().filter(|job| job.engine.touches_files());
+    let mut paths = jobs.flat_map(|job| &job.files).map(|file| file.path.as_str());
+    let first = facts(paths.next()?)?;
+    Some(Place::of(&first, &environment(&system)))
+}
+
 /// At most this many earlier runs of a device form the range of its figures.
 const PAST_MAX: usize = 20;
+
+/// At most this many runs are searched for those at a path.
+const SEARCHED_MAX: usize = 200;
 
 /// Returns the figures of earlier runs on the device of a record, as far as the history is readable: a report does not
 /// fail because of it.
@@ -107,17 +199,31 @@ pub(crate) fn past_runs(record: &RunRecord) -> Vec<PastRun> {
     }
     let read = || -> Result<Vec<PastRun>, StoreError> {
         let store = Store::open(&trueio_store::default_directory()?)?;
-        let [target] = record.targets.as_slice() else { return Ok(Vec::new()) };
-        let Some(device) = store.device_of(&DeviceIdentity::of(target))? else { return Ok(Vec::new()) };
-        let filter = Filter { device: Some(device.id), limit: Some(PAST_MAX), ..Filter::default() };
+        let Some(place) = Place::of_record(record) else { return Ok(Vec::new()) };
+        // The history knows a device by its number; runs at a path are found by their records.
+        let device = match &place {
+            Place::Device(identity) => match store.device_of(identity)? {
+                Some(device) => Some(device.id),
+                None => return Ok(Vec::new()),
+            },
+            Place::Path { .. } => None,
+        };
+        let limit = if device.is_some() { PAST_MAX } else { SEARCHED_MAX };
+        let filter = Filter { device, limit: Some(limit), ..Filter::default() };
         let mut past = Vec::new();
         for entry in store.list(&filter)? {
             let is_earlier = entry.started_unix_s < record.started_unix_s;
-            if !is_earlier || entry.source != Source::Trueio || entry.outcome != "complete" {
+            let may_be = device.is_some() || entry.devices.is_empty();
+            if !is_earlier || !may_be || entry.source != Source::Trueio || entry.outcome != "complete" {
                 continue;
             }
-            if let Ok(earlier) = trueio_report::parse(&store.get(&entry.id)?.json) {
+            if let Ok(earlier) = trueio_report::parse(&store.get(&entry.id)?.json)
+                && (device.is_some() || place.is_of(&earlier))
+            {
                 past.push(PastRun::of(&earlier));
+            }
+            if past.len() == PAST_MAX {
+                break;
             }
         }
         Ok(past)

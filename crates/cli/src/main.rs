@@ -1,8 +1,8 @@
 //! The `trueio` program: thin commands over the crates.
 //!
 //! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted, 2 the
-//! request was refused or malformed, 75 a launcher started several processes that cannot reach each other. `compare`
-//! adds 3: a gate is undecided.
+//! request was refused or malformed, 3 a limit is undecided, 75 a launcher started several processes that cannot reach each other. docs/ci.md
+//! lists them with their precedence.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -19,6 +19,7 @@ mod flags;
 mod history;
 mod hpc;
 mod kept;
+mod limits;
 mod live;
 mod man;
 mod output;

@@ -1,13 +1,14 @@
 //! Writes records to their outputs: terminal, JSON, HTML, HdrHistogram log, history.
 
 use crate::failure::Failure;
+use crate::limits;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_job::{CommandFiles, FileUse, Role};
-use trueio_model::{Outcome, RunRecord, Verdict, error_chain};
+use trueio_model::{Outcome, RunRecord, error_chain};
 use trueio_report::message;
 use trueio_report::{Document, Format, PastRun, RenderError, Style};
 use trueio_run::{ReservedOutput, planning};
@@ -197,13 +198,9 @@ pub(crate) fn deliver_as(
         }
     }
     results.into_iter().collect::<Result<(), Failure>>()?;
-    let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
-    Ok(match record.outcome {
-        // A command that measures must return a figure, and there is none.
-        Outcome::Complete if keep && is_contradicted => ExitCode::FAILURE,
-        Outcome::Complete => ExitCode::SUCCESS,
-        Outcome::Interrupted { .. } | Outcome::Failed { .. } => ExitCode::FAILURE,
-    })
+    let is_whole = printer.is_none() && !is_json_to_stdout(matches) && !is_set(matches, "quiet");
+    let judged = made("the limits", || limits::judged(record, is_whole || !keep))?;
+    Ok(ExitCode::from(limits::exit_status(record, judged)))
 }
 
 /// Writes a document to every output of `trueio report`.
@@ -274,10 +271,15 @@ pub(crate) fn is_json_to_stdout(matches: &ArgMatches) -> bool {
     path_of(matches, "json").is_some_and(|path| path == Path::new("-"))
 }
 
+/// Returns true if a switch is set; false for a command without it.
+fn is_set(matches: &ArgMatches, name: &str) -> bool {
+    matches.try_get_one::<bool>(name).ok().flatten() == Some(&true)
+}
+
 /// Returns the text of a record: the table with `-q`, all details with `-v`, else one screen, whether it is new or printed again.
 fn text_of(record: &RunRecord, matches: &ArgMatches) -> String {
     let style = style_of(&std::io::stdout());
-    let has = |name: &str| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+    let has = |name: &str| is_set(matches, name);
     if has("quiet") {
         return trueio_report::screen_table(record, &style);
     }

@@ -13,7 +13,7 @@ use trueio_cluster::launcher::TOKEN_VARIABLE;
 use trueio_cluster::star::StarError;
 use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, guarded, launcher, ready};
 use trueio_job::{CommandFiles, FileUse, Role};
-use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
+use trueio_model::{JobSpec, LimitOutcome, Plan, RunRecord, error_chain};
 use trueio_report::message;
 use trueio_run::watch_signals;
 
@@ -171,10 +171,11 @@ fn whole<J>(
     drop(shared);
     let Some(record) = known else { return (1, Ok(None)) };
     let delivered = output::deliver_as(record, outputs, matches, true, printer);
-    let code = match &delivered {
-        Ok(code) if *code == ExitCode::SUCCESS => 0,
-        _ => 1,
-    };
+    // The other ranks end as rank 0 does.
+    let code = [0, LimitOutcome::Undecided.exit_status()]
+        .into_iter()
+        .find(|code| delivered.as_ref().is_ok_and(|delivered| *delivered == ExitCode::from(*code)));
+    let code = code.unwrap_or(1);
     (code, delivered.map(Some))
 }
 

@@ -5,13 +5,13 @@ use crate::live::Live;
 use crate::output::{Outputs, Printer};
 use crate::progress::{Events, Lines};
 use crate::request::{Claimed, accepting, request};
-use crate::{flags, live, output, ranks, traced};
+use crate::{flags, limits, live, output, ranks, traced};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_fio::language::Written;
-use trueio_job::{CommandFiles, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
-use trueio_model::JobSpec;
+use trueio_job::{CommandFiles, FileUse, JobFile, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
+use trueio_model::{JobSpec, Limit};
 use trueio_run::machine::{IDLE_BASELINE_NS, machine};
 use trueio_run::planning::{PlanningError, may_run, planned, planned_and_claimed};
 use trueio_run::watch_signals;
@@ -56,22 +56,26 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let read = specs(matches);
     let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
     let Some(member) = member else {
-        let (mut spec, read) = read?;
+        let Specs { jobs: mut spec, limits: of_files, read } = read?;
         trueio_cluster::for_rank(&mut spec, &trueio_cluster::Place::alone(trueio_cluster::host_name()));
         output::check(matches, read.iter().map(Path::new))?;
         let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
-        let planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
+        let mut planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
+        limits::of_files(&mut planned.0, &of_files);
         let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
         return execute("run", spec, planned, events, outputs, matches, None);
     };
-    let read = read.and_then(|read| refuse_of_one_rank(matches).map(|()| read));
-    let plan = |member: &trueio_cluster::Member, mut spec: Vec<JobSpec>, read: Vec<String>| {
+    let read = read.and_then(|read| refuse_of_one_rank(matches).map(|()| (read.jobs, (read.limits, read.read))));
+    let plan = |member: &trueio_cluster::Member,
+                mut spec: Vec<JobSpec>,
+                (of_files, read): (Vec<Limit>, Vec<String>)| {
         trueio_cluster::for_rank(&mut spec, &member.place());
         let rank = Some(member.rank());
         let command_files = ranks::command_files(rank, matches, &read);
         let machine = Machine { command_files, rank, ..machine(idle_ns) };
-        let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
-        let planned = accepting(claimed, matches);
+        let mut claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
+        limits::of_files(&mut claimed.0, &of_files);
+        let planned = accepting(claimed, "run", rank, matches)?;
         let outputs = ranks::outputs(member, matches, read.iter().map(Path::new))?;
         let follow = ranks::Follow::of(member, matches)?;
         Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow })
@@ -101,11 +105,12 @@ pub(crate) fn refuse_of_one_rank(matches: &ArgMatches) -> Result<(), Failure> {
 
 /// `trueio explain`.
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let (spec, read) = specs(matches)?;
+    let Specs { jobs: spec, limits: of_files, read } = specs(matches)?;
     let reads = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     let command_files = CommandFiles { files: reads, sends_logs: false, may_replace: output::may_replace(matches) };
     let machine = Machine { command_files, ..machine(IDLE_BASELINE_NS) };
-    let plan = planned(&spec, &machine, |_| Ok(())).map_err(|e| refused_as_written(e, &spec))?;
+    let mut plan = planned(&spec, &machine, |_| Ok(())).map_err(|e| refused_as_written(e, &spec))?;
+    limits::of_files(&mut plan, &of_files);
     let text = if matches.get_flag("json") {
         let json = serde_json::to_string_pretty(&plan)
             .map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
@@ -128,7 +133,7 @@ pub(crate) fn execute(
     printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
     let has_evidence = !matches.get_flag("no-evidence");
-    let planned = accepting(planned, matches);
+    let planned = accepting(planned, kind, None, matches)?;
     let trace = outputs.take("trace").map(|reserved| traced::start(reserved, &planned.0)).transpose()?;
     let (trace, channel) = trace.unzip();
     let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
@@ -150,8 +155,17 @@ pub(crate) fn execute(
     traced.map(|()| code)
 }
 
-/// Returns the jobs of files and flags, and the files that were read.
-fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
+/// The jobs of files and flags.
+struct Specs {
+    jobs: Vec<JobSpec>,
+    /// The limits of the files.
+    limits: Vec<Limit>,
+    /// The files that were read.
+    read: Vec<String>,
+}
+
+/// Returns the jobs of files and flags.
+fn specs(matches: &ArgMatches) -> Result<Specs, Failure> {
     let flags = flags::job_flags(matches);
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     if files.is_empty() {
@@ -162,24 +176,27 @@ fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
         }
         let name = matches.get_one::<String>("name").map_or("job", String::as_str);
         let spec = spec_from_flags(name, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
-        return Ok((vec![spec], Vec::new()));
+        return Ok(Specs { jobs: vec![spec], limits: Vec::new(), read: Vec::new() });
     }
-    let (mut all, mut read) = (Vec::new(), Vec::new());
+    let mut all = Specs { jobs: Vec::new(), limits: Vec::new(), read: Vec::new() };
     for path in files {
-        all.extend(read_job_file(path, &mut read)?);
+        let file = read_job_file(path, &mut all.read)?;
+        all.jobs.extend(file.jobs);
+        all.limits.extend(file.limits);
     }
-    apply_flags(&mut all, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
-    Ok((all, read))
+    apply_flags(&mut all.jobs, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
+    Ok(all)
 }
 
 /// The longest job file, in bytes.
 const JOB_FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Returns the jobs of a file: TOML, or fio's language if the name ends as those files' names do. Adds the
+/// Returns the jobs and limits of a file: TOML, or fio's language if the name ends as those files' names do. Adds the
 /// files that were read, including included ones, to `read`.
-pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
+pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<JobFile, Failure> {
     if path.extension().is_some_and(|ending| ["fio", "job", "ini"].iter().any(|known| ending == *known)) {
-        return trueio_fio::command::read_job_file(path, read).map_err(Failure::refused);
+        let jobs = trueio_fio::command::read_job_file(path, read).map_err(Failure::refused)?;
+        return Ok(JobFile { jobs, limits: Vec::new() });
     }
     read.push(path.to_string_lossy().into_owned());
     let text = trueio_files::read_text(path, JOB_FILE_BYTES_MAX)

@@ -1,14 +1,14 @@
 //! The comparison's document, from what was found.
 
 use crate::answer::{CONTRADICTED_MIN, typical};
-use crate::gate::{Gate, change};
+use crate::gate::{change, judge};
 use crate::live::{Interleaved, Settings};
 use crate::records::Compared;
 use crate::sample::Sample;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
-    Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Mark, Method, Metric,
-    Outcome, Part, Side, Slice, ToolFacts, Verdict,
+    Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Limit, Mark, Method,
+    Metric, Outcome, Part, Side, Slice, ToolFacts, Verdict,
 };
 
 /// The share of wrong answers that is allowed.
@@ -36,7 +36,7 @@ pub fn from_rounds(
     names: &[(String, String)],
     settings: &Settings,
     found: Interleaved,
-    gates: &[Gate],
+    gates: &[Limit],
 ) -> Comparison {
     let (same_head, notes) = (head.clone(), found.notes.clone());
     trueio_run::contained(|| of_rounds(head, names, settings, found, gates)).unwrap_or_else(|reason| {
@@ -50,7 +50,7 @@ fn of_rounds(
     names: &[(String, String)],
     settings: &Settings,
     found: Interleaved,
-    gates: &[Gate],
+    gates: &[Limit],
 ) -> Comparison {
     let mut notes = found.notes;
     let sides: Vec<Side> = names
@@ -83,7 +83,7 @@ fn of_rounds(
 }
 
 /// A comparison of records.
-pub fn from_records(head: Head, compared: Compared, gates: &[Gate]) -> Comparison {
+pub fn from_records(head: Head, compared: Compared, gates: &[Limit]) -> Comparison {
     let Compared { parts, differences, notes } = compared;
     assembled(head, Method::Records, parts, differences, notes, gates, Outcome::Complete)
 }
@@ -94,7 +94,7 @@ fn assembled(
     parts: Vec<Part>,
     differences: Vec<trueio_model::Circumstance>,
     notes: Vec<String>,
-    gates: &[Gate],
+    gates: &[Limit],
     outcome: Outcome,
 ) -> Comparison {
     let mut comparison = Comparison {
@@ -115,7 +115,7 @@ fn assembled(
     };
     comparison.parts.iter_mut().for_each(withhold_winners);
     let results =
-        comparison.parts.iter().flat_map(|part| gates.iter().flat_map(|gate| gate.judge(&comparison, part))).collect();
+        comparison.parts.iter().flat_map(|part| gates.iter().flat_map(|gate| judge(gate, &comparison, part))).collect();
     comparison.gates = results;
     comparison
 }

@@ -2,7 +2,7 @@
 //!
 //! Two ways to an answer: [`interleave`] runs all sides in short slices, in random order, until the answer is clear;
 //! [`compare_runs`] reads records of earlier runs and concludes what they allow. Both give a
-//! [`trueio_model::Comparison`], on which [`Gate`]s decide for a CI service.
+//! [`trueio_model::Comparison`], on which limits decide for a CI service.
 //!
 //! Everything but [`SessionBench`] is a pure function of figures: the statistics are tested on recorded noise.
 
@@ -20,7 +20,7 @@ mod session;
 
 pub use answer::{Question, answers};
 pub use assemble::{Head, from_records, from_rounds};
-pub use gate::{Gate, GateError, change, metric_names, metric_of};
+pub use gate::{GateError, change, check_gate, metric_names, metric_of};
 pub use live::{Bench, Interleaved, Settings, SliceOrder, Standing, interleave};
 pub use records::{Compared, Named, RecordsError, StoredRun, compare_runs};
 pub use sample::{Objection, Sample, Shape};

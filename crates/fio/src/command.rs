@@ -1,7 +1,7 @@
 //! The command `trueio fio`: fio's command line and exit codes.
 //!
 //! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, or no I/O was issued; the number of jobs
-//! that failed, or that have no size, at most 255; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
+//! that failed, or that have no size, at most 255; if none failed, 1 or 3 by the limits of `--fail-if`; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
 //! run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
 //!
 //! Standard output and `--output` hold only the results; standard error is empty unless something went
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use trueio_job::{CommandFiles, FileUse, Machine, Refusal, Role, Rule, plan};
-use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
+use trueio_model::{JobPlan, JobSpec, LimitOutcome, Outcome, Plan, RunRecord};
 use trueio_report::clean_lines;
 use trueio_run::planning::{self, PlanningError};
 use trueio_run::{Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
@@ -64,9 +64,13 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
             Err(code) => return code,
         },
     };
-    if matches!(request.action, Action::Serve(_) | Action::Clients(_))
-        && let Err(code) = (program.refuse_several)()
-    {
+    let is_remote = matches!(request.action, Action::Serve(_) | Action::Clients(_));
+    if is_remote && (program.has_limits)() {
+        return refused(
+            "`--fail-if` does not work with `--client` and `--server`\n  instead: run the jobs without them on the machine with the disk",
+        );
+    }
+    if is_remote && let Err(code) = (program.refuse_several)() {
         return code;
     }
     let answer = match &request.action {
@@ -210,6 +214,9 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     };
     let commands = if unstarted > 0 { exec::Commands::of(&request).unwrap_or(commands) } else { commands };
     show(&mut plan, &request.settings);
+    if let Err(text) = (program.set_limits)(&mut plan) {
+        return refused(&text);
+    }
     let bandwidth = match bandwidth_log.as_deref().map(BandwidthLog::create).transpose() {
         Ok(bandwidth) => bandwidth,
         Err(text) => return refused(&text),
@@ -393,9 +400,23 @@ fn deliver(
             if let Some(reason) = reason {
                 refused(reason);
             }
-            ExitCode::from(u8::try_from(unstarted).unwrap_or(u8::MAX).saturating_add(code))
+            let code = u8::try_from(unstarted).unwrap_or(u8::MAX).saturating_add(code);
+            let judged = judge_limits(record);
+            ExitCode::from(if code == 0 { judged } else { code })
         }
     }
+}
+
+/// Prints the limits that are not met on stderr, and returns the exit status that they give the run.
+fn judge_limits(record: &RunRecord) -> u8 {
+    if record.plan.limits.is_none() {
+        return 0;
+    }
+    let answer = trueio_report::answer(record, &[]);
+    for limit in answer.limits.iter().filter(|limit| limit.outcome != LimitOutcome::Met) {
+        message!("{}", clean_lines(&trueio_report::limit_line(limit)));
+    }
+    answer.worst_limit().map_or(0, LimitOutcome::exit_status)
 }
 
 /// Prints fio's lines about blocks that differ, which scripts look for.

@@ -80,7 +80,7 @@ mod tests {
             crate::job("read", "-r", &[&common[..], &[("rw", "read"), ("stonewall", "true")]].concat()),
         ];
         let text = job_file(&jobs);
-        let read = parse_job_file("jobs.toml", &text).unwrap_or_else(|error| panic!("{}\n{text}", error.render()));
+        let read = parse_job_file("jobs.toml", &text).unwrap_or_else(|error| panic!("{}\n{text}", error.render())).jobs;
         assert_eq!(read.len(), 2);
         for (job, read) in jobs.iter().zip(&read) {
             assert_eq!(job.name, read.name);

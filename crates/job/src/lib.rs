@@ -50,4 +50,4 @@ pub use reference::{names_sentence, render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use schema::render_schema;
 pub use table::{TABLE, row};
-pub use toml::{JobFileError, Problem, parse_job_file};
+pub use toml::{JobFile, JobFileError, Problem, parse_job_file};

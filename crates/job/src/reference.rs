@@ -100,7 +100,7 @@ const INTRODUCTION: &str = "\
 
 If fio has an option, it has the same name here: in job files, as a flag, and in records. A job file is TOML:
 `[defaults]` for all jobs, then one table `[job.NAME]` for each job. Jobs run at the same time unless one sets
-`stonewall = true`. Flags override the file; a job's own options override `[defaults]`.
+`stonewall = true`. Flags override the file; a job's own options override `[defaults]`. `[limits]` fails the run by its figures ([ci.md](ci.md#limits)).
 
 ```toml
 [defaults]

@@ -32,6 +32,17 @@ pub fn render_schema() -> String {
                 "description": "One table a job: [job.NAME]",
                 "additionalProperties": { "$ref": "#/$defs/options" },
             },
+            "limits": {
+                "type": "object",
+                "description": "Limits of the figures, as those of --fail-if",
+                "properties": {
+                    "fail_if": {
+                        "description": "The run fails if one of these holds, such as `p99 > 10ms`",
+                        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+                    },
+                },
+                "additionalProperties": false,
+            },
         },
         "required": ["job"],
         "additionalProperties": false,

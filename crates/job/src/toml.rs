@@ -1,4 +1,4 @@
-//! TOML job files: `[defaults]`, then one `[job.NAME]` table a job, in order.
+//! TOML job files: `[defaults]`, then one `[job.NAME]` table a job, in order, and `[limits]`.
 //!
 //! ```toml
 //! [defaults]
@@ -10,6 +10,9 @@
 //! bs = "4k"
 //! iodepth = 32
 //! runtime = "30s"
+//!
+//! [limits]
+//! fail_if = ["p99 > 10ms", "randread-4k: IOPS < 50000"]
 //! ```
 //!
 //! Every error in a file is found in one pass, and each points at its line and key, with a suggestion if one
@@ -23,7 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
-use trueio_model::{JobSpec, Origin, SpecValue};
+use trueio_model::{JobSpec, Limit, Origin, SpecValue};
 
 /// Maximum length of a job file, in bytes. A longer one was named by mistake (an image, a device).
 pub const JOB_FILE_BYTES_MAX: usize = 16 << 20;
@@ -106,13 +109,22 @@ impl JobFileError {
     }
 }
 
+/// A job file that was read.
+#[derive(Debug)]
+pub struct JobFile {
+    /// Its jobs, in its order; at least one.
+    pub jobs: Vec<JobSpec>,
+    /// The limits of `[limits]`, in its order.
+    pub limits: Vec<Limit>,
+}
+
 /// Parses a job file's text. `path` is its name for messages and origins; nothing is opened.
 ///
 /// # Errors
 /// All errors of the text, in its order.
-pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFileError>> {
+pub fn parse_job_file(path: &str, text: &str) -> Result<JobFile, Box<JobFileError>> {
     let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let mut reader = Reader { path, text, line_starts, problems: Vec::new() };
+    let mut reader = Reader { path, text, line_starts, problems: Vec::new(), limits: Vec::new() };
     let jobs = if text.len() > JOB_FILE_BYTES_MAX {
         reader.problem(0..0, format!("the file is longer than {JOB_FILE_BYTES_MAX} bytes"), None);
         Vec::new()
@@ -120,7 +132,7 @@ pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFil
         reader.read()
     };
     if reader.problems.is_empty() {
-        return Ok(jobs);
+        return Ok(JobFile { jobs, limits: reader.limits });
     }
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| problem.span.start);
@@ -133,6 +145,7 @@ struct Reader<'a> {
     /// Where each line begins. To count the lines before each option would take the square of the file's length.
     line_starts: Vec<usize>,
     problems: Vec<Problem>,
+    limits: Vec<Limit>,
 }
 
 type Level = BTreeMap<&'static str, SpecValue>;
@@ -158,6 +171,11 @@ impl Reader<'_> {
                 ("job", Some(table)) => {
                     has_job_table = true;
                     self.read_jobs(table, &mut jobs);
+                }
+                ("limits", Some(table)) => self.read_limits(table),
+                ("limits", None) => {
+                    let span = self.item_span(root, key, item);
+                    self.problem(span, "`limits` is a table".into(), Some("write `[limits]`".into()));
                 }
                 ("defaults", None) => {
                     let span = self.item_span(root, key, item);
@@ -211,6 +229,41 @@ impl Reader<'_> {
                 spec
             })
             .collect()
+    }
+
+    /// Reads `[limits]`: `fail_if` is a limit or a list of them.
+    fn read_limits(&mut self, table: &dyn TableLike) {
+        for (key, item) in table.iter() {
+            if key != "fail_if" {
+                let span = self.key_span(table, key, item);
+                self.problem(
+                    span,
+                    format!("`{key}` is not in `[limits]`"),
+                    Some("write `fail_if = [\"p99 > 10ms\"]`".into()),
+                );
+                continue;
+            }
+            let span = self.item_span(table, key, item);
+            let list: Vec<(Option<&str>, Range<usize>)> = match item.as_value() {
+                Some(TomlValue::Array(array)) => {
+                    array.iter().map(|one| (one.as_str(), one.span().unwrap_or_else(|| span.clone()))).collect()
+                }
+                other => vec![(other.and_then(TomlValue::as_str), span)],
+            };
+            for (text, span) in list {
+                match text.map(Limit::parse) {
+                    Some(Ok(limit)) => self.limits.push(limit),
+                    Some(Err(error)) => {
+                        let message = format!("`fail_if`: column {} of the limit: {}", error.column, error.reason);
+                        self.problem(span, message, None);
+                    }
+                    None => {
+                        let hint = "it takes a string or a list of strings: `[\"p99 > 10ms\"]`";
+                        self.problem(span, "`fail_if` is a limit in quotes".into(), Some(hint.into()));
+                    }
+                }
+            }
+        }
     }
 
     fn read_jobs(&mut self, table: &dyn TableLike, jobs: &mut Vec<(String, Level)>) {
@@ -428,7 +481,28 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<JobSpec>, String> {
-        parse_job_file("job.toml", text).map_err(|error| error.render())
+        parse_job_file("job.toml", text).map(|file| file.jobs).map_err(|error| error.render())
+    }
+
+    #[test]
+    fn limits_are_a_string_or_a_list_and_an_error_points_at_the_one() {
+        let with = |limits: &str| parse_job_file("job.toml", &format!("[job.a]\nrw = \"read\"\n[limits]\n{limits}\n"));
+        let texts = |file: JobFile| file.limits.into_iter().map(|limit| limit.text).collect::<Vec<_>>();
+        assert_eq!(texts(with("fail_if = \"p99 > 10ms\"").unwrap()), ["p99 > 10ms"]);
+        assert_eq!(texts(with("fail_if = [\"a: IOPS < 5\", \"p50 > 1s\"]").unwrap()), ["a: IOPS < 5", "p50 > 1s"]);
+        let wrong = [
+            (
+                "fail_if = [\"p99 > 1ms\", \"p98 > 1ms\"]",
+                "--> job.toml:4:26",
+                "column 1 of the limit: a figure is expected",
+            ),
+            ("fail_if = 3", "--> job.toml:4:11", "`fail_if` is a limit in quotes"),
+            ("p99 = \"1ms\"", "--> job.toml:4:1", "`p99` is not in `[limits]`"),
+        ];
+        for (limits, place, message) in wrong {
+            let text = with(limits).unwrap_err().render();
+            assert!(text.contains(place) && text.contains(message), "{text}");
+        }
     }
 
     #[test]

@@ -15,10 +15,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use trueio_cluster::{Member, begin_together, for_rank, guarded, ready, wait_through};
-use trueio_compare::{Bench, Gate, Interleaved, Quiet, Sample, SessionBench, SliceOrder};
+use trueio_compare::{Bench, Interleaved, Quiet, Sample, SessionBench, SliceOrder};
 use trueio_compare::{from_rounds, interleave, precondition};
 use trueio_job::Machine;
-use trueio_model::{Comparison, Histogram, JobSpec, Origin, Outcome, Plan, units};
+use trueio_model::{Comparison, Histogram, JobSpec, Limit, Origin, Outcome, Plan, units};
 use trueio_run::planning::{may_run, planned_and_claimed};
 use trueio_run::{Session, Targets, machine, watch_signals};
 
@@ -36,7 +36,7 @@ struct Planned {
 pub(super) fn command(
     member: Member,
     asked: Result<Asked, Failure>,
-    gates: &[Gate],
+    gates: &[Limit],
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let work = |member: &mut Member, known: &mut Option<Comparison>| whole(member, known, asked, gates, matches);
@@ -49,7 +49,7 @@ fn whole(
     member: &mut Member,
     known: &mut Option<Comparison>,
     asked: Result<Asked, Failure>,
-    gates: &[Gate],
+    gates: &[Limit],
     matches: &ArgMatches,
 ) -> (u8, Result<Option<ExitCode>, Failure>) {
     let asked = asked.and_then(|asked| {
@@ -133,7 +133,7 @@ fn planned(
 }
 
 /// Runs the slices; the comparison is meant for rank 0 only.
-fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[Gate]) -> (Comparison, Outputs) {
+fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[Limit]) -> (Comparison, Outputs) {
     let Planned { asked, spec, plan, targets, mut notes, outputs } = planned;
     let stop = watch_signals();
     member.watch(stop);

@@ -113,7 +113,7 @@ fn invalid_requests_are_refused_before_anything_is_touched() {
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth=1"], "at least two values"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepht=1,2"], "iodepth"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "bs=1k,2k", "--vary", "bs=1k,2k"], "is given twice"),
-        (&["compare", "a", "b", "--fail-if", "p98 > +5%"], "column 1: a metric is expected, not `p98`"),
+        (&["compare", "a", "b", "--fail-if", "p98 > +5%"], "column 1: a figure is expected, not `p98`"),
         (&["compare", "a", "b", "--margin", "none"], "--margin `none`"),
         (&["compare", "a", "b", "--until", "speed"], "is not a metric"),
         (&["compare", "--live", "baseline:none", "baseline:none"], "is not a preset"),

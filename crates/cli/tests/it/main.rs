@@ -44,6 +44,7 @@ mod fio_shares;
 mod fio_users;
 mod fio_zones;
 mod formats;
+mod gates;
 mod history;
 mod hpc;
 mod interrupts;

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 use trueio_cluster::Member;
 use trueio_job::FileUse;
+use trueio_model::Plan;
 use trueio_run::Observer;
 
 /// What the program provides to the command.
@@ -19,6 +20,10 @@ pub struct Program {
     pub join: fn() -> Result<Option<Member>, ExitCode>,
     /// Refuses a client or server if a launcher started several processes. An error was printed.
     pub refuse_several: fn() -> Result<(), ExitCode>,
+    /// Returns true if the command line sets limits (`--fail-if`), which are no option of fio's.
+    pub has_limits: fn() -> bool,
+    /// Puts the limits of the command line into a plan, or returns why they cannot be judged.
+    pub set_limits: fn(&mut Plan) -> Result<(), String>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.
     pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
 }

@@ -6,7 +6,7 @@
 
 use super::pinned::Pinned;
 use super::program::Program;
-use super::{ended, idle_baseline_ns, programs, refused, show_verify_errors, status};
+use super::{ended, idle_baseline_ns, judge_limits, programs, refused, show_verify_errors, status};
 use crate::language::{Eta, FioRequest, Trigger, Written};
 use crate::logs::FioLogs;
 use std::process::ExitCode;
@@ -105,7 +105,8 @@ fn whole(
                 refused(reason);
             }
             show_ranks(record);
-            code
+            let judged = judge_limits(record);
+            if code == 0 { judged } else { code }
         }
         Err(text) => {
             refused(&text);
@@ -186,6 +187,9 @@ fn planned(
     let (mut plan, targets) =
         planning::planned_and_claimed(&spec, &machine, check).map_err(|e| e.into_text_in(&Written(&spec)))?;
     plan.notes.splice(0..0, request.notes.iter().cloned().chain(notes));
+    if member.is_first() {
+        (program.set_limits)(&mut plan)?;
+    }
     let results = match member.is_first() {
         true => Some(status::Results::new(&request.settings, *program)?),
         false => None,

@@ -415,7 +415,7 @@ fn unchecked_specifications_are_validated_and_refused() {
 
 #[test]
 fn a_refusal_names_the_job_the_reason_the_rule_and_the_remedy() {
-    let jobs = parse_job_file("job.toml", "[job.wipe]\nrw = \"write\"\nfilename = \"/dev/vdb\"\n").unwrap();
+    let jobs = parse_job_file("job.toml", "[job.wipe]\nrw = \"write\"\nfilename = \"/dev/vdb\"\n").unwrap().jobs;
     let refusal = plan(&jobs, &Described, &machine()).unwrap_err();
     assert_eq!(
         explain_refusal(&refusal),
@@ -448,7 +448,7 @@ stonewall = true
 directory = \"/mnt/dir\"
 bs = \"1000\"
 ";
-    let jobs = parse_job_file("job.toml", text).unwrap();
+    let jobs = parse_job_file("job.toml", text).unwrap().jobs;
     let plan = plan(&jobs, &Described, &machine()).unwrap();
     let expected = include_str!("../../explain.txt");
     let explained = explain(&plan, true);
