@@ -448,9 +448,10 @@ fn percentile_interval(
                      an earlier version wrote it"
                 ),
                 NoInterval::Short { missing_ns, .. } => format!(
-                    "`{name}` is too short for an interval of this percentile, because its I/Os depend on each other: run it \
-                     about {} longer",
-                    units::format_duration_ns(missing_ns)
+                    "the record of `{name}` is too short for an interval of this percentile, because its I/Os depend on each \
+                     other: a new record of about {} has one (`--runtime`), and jobs measured in turn need none of that length \
+                     (`trueio compare A.toml B.toml --live`)",
+                    units::format_duration_ns(entry.elapsed_ns.saturating_add(missing_ns))
                 ),
                 NoInterval::NoPercentile => "there is no histogram, and without one no interval".to_owned(),
             })?;
@@ -535,10 +536,14 @@ mod tests {
         let reason = |a: &Entry, b: &Entry| percentile_interval(a, b, 0.99, 0.05, 0.0).expect_err("no interval");
         let long = entry(20_000, Some(3.0), 30_000_000_000);
         let short = reason(&long, &entry(30_000, Some(3.0), 8_000_000_000));
-        assert!(short.starts_with("`30000 ns` is too short for an interval of this percentile"), "{short}");
-        assert!(short.ends_with("run it about 17.0 s longer"), "{short}");
+        assert!(
+            short.starts_with("the record of `30000 ns` is too short for an interval of this percentile"),
+            "{short}"
+        );
+        assert!(short.contains("a new record of about 25.0 s has one") && short.contains("--live"), "{short}");
+        assert!(!short.contains("longer"), "a stored record cannot be measured longer: {short}");
         let dependent = reason(&long, &entry(30_000, Some(200.0), 30_000_000_000));
-        assert!(dependent.ends_with("run it about 30.0 s longer"), "{dependent}");
+        assert!(dependent.contains("a new record of about 60.0 s has one"), "{dependent}");
         let unknown = reason(&long, &entry(30_000, None, 30_000_000_000));
         assert!(unknown.contains("does not show how its I/Os depend on each other"), "{unknown}");
     }

@@ -41,7 +41,7 @@ pub struct Trend {
 /// A device of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendDevice {
-    /// Its number in the history.
+    /// Its number in the history; 0 if the runs were found by path and machine, or by tag.
     pub id: i64,
     /// Its description.
     pub label: String,

@@ -9,7 +9,9 @@ use crate::summary::{Row, plan_of};
 use crate::text::counted;
 use crate::verdicts::mark;
 use crate::words::percentile_name;
-use trueio_model::{CheckOutcome, Ground, OpKind, PhaseRecord, RunRecord, Statement, StatementKind, units};
+use trueio_model::{
+    CheckOutcome, DeviceIdentity, Ground, OpKind, PhaseRecord, RunRecord, Statement, StatementKind, units,
+};
 
 /// A figure is at its link's limit from this share of what devices reach on it.
 const LINK_SHARE_MIN: f64 = 0.9;
@@ -90,11 +92,14 @@ fn past(record: &RunRecord, placements: &[&Placement]) -> Option<Statement> {
     let runs = if count == 1 { "The earlier run".to_owned() } else { format!("{count} earlier runs") };
     let all = if placements.len() == known.len() { "all" } else { "these" };
     let names = || joined(&known.iter().map(|(placement, _)| placement.value.figure.name()).collect::<Vec<_>>(), "and");
+    // The history has then found them by path and machine.
+    let is_known = record.targets.iter().all(|target| !DeviceIdentity::of(target).is_empty());
+    let of = if is_known { "of this device" } else { "at this path of this machine (the device has no identity)" };
     let text = match (outside.is_empty(), outside.len() == known.len()) {
-        (true, _) if all == "all" => format!("{runs} of this device: all confirmed figures are within their range."),
-        (true, _) => format!("{runs} of this device: within their range: {}.", names().to_lowercase()),
-        (false, true) => format!("{runs} of this device: {}.", outside.join("; ")),
-        (false, false) => format!("{runs} of this device: {}; the others are within their range.", outside.join("; ")),
+        (true, _) if all == "all" => format!("{runs} {of}: all confirmed figures are within their range."),
+        (true, _) => format!("{runs} {of}: within their range: {}.", names().to_lowercase()),
+        (false, true) => format!("{runs} {of}: {}.", outside.join("; ")),
+        (false, false) => format!("{runs} {of}: {}; the others are within their range.", outside.join("; ")),
     };
     let rests_on: Vec<&Placement> = known.iter().map(|(placement, _)| *placement).collect();
     Statement::on(StatementKind::Past, text, grounds(record, &rests_on))

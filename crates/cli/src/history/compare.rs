@@ -1,11 +1,12 @@
 //! `trueio history compare`: compares a run with the previous one of the same load on the same device.
 //!
 //! It only finds the two runs; `trueio compare` compares them. Devices are the same by identity, whatever
-//! their names; loads are the same if job, operation and options are.
+//! their names, and without an identity by path and machine; loads are the same if job, operation and options are.
 
 use super::figures::of_record;
 use super::{Document, document, get, short, store, unreadable};
 use crate::failure::Failure;
+use crate::kept::Place;
 use clap::ArgMatches;
 use std::process::ExitCode;
 use trueio_model::RunRecord;
@@ -29,20 +30,27 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// Returns the requested run (by default the newest on a device) and the previous one that can be compared
 /// with it, the earlier one first.
 fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
-    let can_be = |entry: &Entry| entry.source == Source::Trueio && entry.devices.len() == 1;
+    let can_be = |entry: &Entry| entry.source == Source::Trueio && entry.devices.len() <= 1;
     let this = match id {
         Some(id) => get(store, id)?.entry,
         None => first_of(store, None, None, |entry| Ok(can_be(entry)))?
-            .ok_or_else(|| Failure::refused("no run in the history was on a single device with an identifier"))?,
+            .ok_or_else(|| Failure::refused("no run in the history was on a single device"))?,
+    };
+    let unknown = || {
+        Failure::refused(format!(
+            "run {} was not on a single device, so no earlier run on the same device is known\n\nhint: `trueio compare ID ID` \
+             compares any two runs",
+            short(&this.id)
+        ))
     };
     if !can_be(&this) {
-        return Err(Failure::refused(format!(
-            "run {} was not on a single device with an identifier, so no earlier run on the same device is \
-             known\n\nhint: `trueio compare ID ID` compares any two runs",
-            short(&this.id)
-        )));
+        return Err(unknown());
     }
     let record = record(store, &this)?;
+    let place = Place::of_record(&record).ok_or_else(unknown)?;
+    if let Some(how) = place.by_path() {
+        message!("note: the earlier run is found {how}");
+    }
     let loads = loads(&record);
     let is_alike = |entry: &Entry| {
         if !can_be(entry) || entry.devices != this.devices {
@@ -50,16 +58,18 @@ fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
         }
         // A run that cannot be read cannot be compared.
         let Ok(earlier) = self::record(store, entry) else { return Ok(false) };
-        Ok(self::loads(&earlier).iter().any(|load| loads.contains(load)))
+        let is_here = !this.devices.is_empty() || place.is_of(&earlier);
+        Ok(is_here && self::loads(&earlier).iter().any(|load| loads.contains(load)))
     };
-    if let Some(earlier) = first_of(store, Some(this.devices[0]), Some(this.id.clone()), is_alike)? {
+    let device = this.devices.first().copied();
+    if let Some(earlier) = first_of(store, device, Some(this.id.clone()), is_alike)? {
         return Ok((earlier, this));
     }
     Err(Failure::refused(format!(
-        "no earlier run on the device of run {} has the same load\n\nhint: `trueio history --device '#{}'` lists its runs; \
+        "no earlier run on the device of run {} has the same load\n\nhint: `trueio history{}` lists its runs; \
          `trueio compare ID ID` compares any two runs",
         short(&this.id),
-        this.devices[0]
+        device.map_or_else(String::new, |device| format!(" --device '#{device}'"))
     )))
 }
 

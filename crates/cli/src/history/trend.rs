@@ -14,14 +14,16 @@
 use super::digest::{self, Digest, PROPERTIES, Row};
 use super::{filter, find_device, short, store, unreadable};
 use crate::failure::Failure;
+use crate::kept::Place;
 use crate::output;
 use clap::ArgMatches;
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trueio_device::{System, environment, target_facts_unasked};
 use trueio_model::{
-    Mark, TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun,
-    TrendSeries, Verdict, units,
+    Mark, RunRecord, TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut,
+    TrendPoint, TrendRun, TrendSeries, Verdict, units,
 };
 use trueio_report::message;
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
@@ -145,29 +147,25 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let html = matches.get_one::<PathBuf>("html");
     let html = html.map(|path| output::reserve("--html", path)).transpose()?;
     let mut store = store()?;
-    let device = match matches.get_one::<String>("of") {
-        Some(name) => find_device(&store, name)?,
-        None => newest_device(&store)?,
-    };
     let mut wanted = filter(&store, matches)?;
-    wanted.device = Some(device.id);
-    let limit = *matches.get_one::<u32>("limit").expect("it has a default");
-    wanted.limit = Some(limit as usize);
-    let mut entries = store.list(&wanted).map_err(|e| unreadable(&e))?;
-    let older_count =
-        store.count(&Filter { limit: None, ..wanted }).map_err(|e| unreadable(&e))? - entries.len() as u64;
+    let limit = *matches.get_one::<u32>("limit").expect("it has a default") as usize;
+    let subject = match matches.get_one::<String>("of") {
+        Some(name) => named(&store, name)?,
+        None => newest(&store, &wanted)?,
+    };
+    let Selected { mut entries, older_count } = subject.select(&store, &mut wanted, limit)?;
     entries.reverse();
     let metrics: Vec<Metric> = match matches.get_many::<String>("metric") {
         Some(names) => Metric::ALL.into_iter().filter(|m| names.clone().any(|name| name == m.name())).collect(),
         None => vec![Metric::Iops, Metric::P99],
     };
-    let Gathered { series, digests, mut left_out } = gather(&mut store, &entries)?;
+    let Gathered { series, digests, mut left_out } = gather(&mut store, &subject, &entries)?;
     left_out.older = older_count;
     let followed: Vec<Vec<Followed>> =
         series.iter().map(|s| metrics.iter().map(|&metric| follow(s, metric)).collect()).collect();
 
     let trend = Trend {
-        device: &device,
+        subject: &subject,
         entries: &entries,
         digests: &digests,
         series: &series,
@@ -188,11 +186,104 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the device of the newest run. The device of another run would not be the one that the user means.
-fn newest_device(store: &Store) -> Result<Device, Failure> {
+/// Which runs a trend follows.
+enum Subject {
+    /// Those on a device.
+    Device(Device),
+    /// Those at a path of a machine, where the device has no identity.
+    Place(Place),
+    /// Those with the tags of `--tag`, because the newest of them was on no device that can be recognised.
+    Tags(String),
+}
+
+/// The runs of a trend, newest first.
+struct Selected {
+    entries: Vec<Entry>,
+    /// Number of those that `--limit` leaves out.
+    older_count: u64,
+}
+
+impl Subject {
+    /// Returns the runs.
+    fn select(&self, store: &Store, wanted: &mut Filter, limit: usize) -> Result<Selected, Failure> {
+        if let Subject::Device(device) = self {
+            wanted.device = Some(device.id);
+        }
+        if let Subject::Place(place) = self {
+            // Only its record holds where a run was.
+            let mut entries = store.list(wanted).map_err(|e| unreadable(&e))?;
+            entries.retain(|entry| {
+                entry.devices.is_empty() && record_of(store, entry).is_some_and(|record| place.is_of(&record))
+            });
+            let older_count = entries.len().saturating_sub(limit) as u64;
+            entries.truncate(limit);
+            return Ok(Selected { entries, older_count });
+        }
+        let all = Filter { limit: None, ..wanted.clone() };
+        wanted.limit = Some(limit);
+        let entries = store.list(wanted).map_err(|e| unreadable(&e))?;
+        let older_count = store.count(&all).map_err(|e| unreadable(&e))? - entries.len() as u64;
+        Ok(Selected { entries, older_count })
+    }
+
+    /// Returns what the runs have in common, for the first sentence.
+    fn words(&self) -> String {
+        match self {
+            Subject::Device(device) => format!("on device #{} {}", device.id, device.label),
+            Subject::Place(_) | Subject::Tags(_) => self.label(),
+        }
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Subject::Device(device) => device.label.clone(),
+            Subject::Place(place) => place.by_path().unwrap_or_default(),
+            Subject::Tags(tags) => format!("by tag, whatever the device: {tags}"),
+        }
+    }
+
+    /// Returns the number of the device; 0 without one.
+    fn device_id(&self) -> i64 {
+        match self {
+            Subject::Device(device) => device.id,
+            Subject::Place(_) | Subject::Tags(_) => 0,
+        }
+    }
+
+    /// Returns true if a run is on more devices than one.
+    fn is_on_several(&self, entry: &Entry) -> bool {
+        match self {
+            Subject::Device(_) => entry.devices.len() != 1,
+            Subject::Place(_) | Subject::Tags(_) => entry.devices.len() > 1,
+        }
+    }
+}
+
+/// Returns the record of a run, if it can be read.
+fn record_of(store: &Store, entry: &Entry) -> Option<RunRecord> {
+    trueio_report::parse(&store.get(&entry.id).ok()?.json).ok()
+}
+
+/// Returns the runs that a name selects: a device of the history, or the path of one without an identity.
+fn named(store: &Store, name: &str) -> Result<Subject, Failure> {
+    let path = Path::new(name);
+    if path.exists() {
+        let system = System::live();
+        let facts = target_facts_unasked(&system, path).map_err(|e| Failure::refused_by(&e, None))?;
+        let place = Place::of(&facts, &environment(&system));
+        if place.by_path().is_some() {
+            return Ok(Subject::Place(place));
+        }
+    }
+    find_device(store, name).map(Subject::Device)
+}
+
+/// Returns the subject of the newest run of a selection. The device of another run would not be the one that the user means.
+fn newest(store: &Store, wanted: &Filter) -> Result<Subject, Failure> {
     const HINT: &str = "hint: a device is recognised by world-wide identifier, serial number or filesystem UUID \
-                        (docs/history.md); `trueio history trend DEVICE` follows one of `trueio history devices`";
-    let newest = Filter { limit: Some(1), ..Filter::default() };
+                        (docs/history.md); `trueio history trend DEVICE` follows one of `trueio history devices`, and \
+                        `--tag TAG` the runs with a tag";
+    let newest = Filter { limit: Some(1), ..wanted.clone() };
     let newest = store.list(&newest).map_err(|e| unreadable(&e))?.into_iter().next();
     let Some(run) = newest else {
         return Err(Failure::refused(format!("the history holds no run, so there is no trend\n\n{HINT}")));
@@ -200,7 +291,14 @@ fn newest_device(store: &Store) -> Result<Device, Failure> {
     // Of a run on several, the one with the newest run; of equal ones, the first that the history learnt of.
     let devices = run.devices.iter().map(|id| store.device(*id)).collect::<Result<Vec<_>, _>>();
     let devices = devices.map_err(|e| unreadable(&e))?.into_iter().flatten();
-    devices.min_by_key(|device| (Reverse(device.newest_unix_s), device.id)).ok_or_else(|| {
+    if let Some(device) = devices.min_by_key(|device| (Reverse(device.newest_unix_s), device.id)) {
+        return Ok(Subject::Device(device));
+    }
+    if !wanted.tags.is_empty() {
+        return Ok(Subject::Tags(wanted.tags.join(", ")));
+    }
+    let place = record_of(store, &run).and_then(|record| Place::of_record(&record));
+    place.filter(|place| place.by_path().is_some()).map(Subject::Place).ok_or_else(|| {
         Failure::refused(format!(
             "the newest run {} ({}) was on a device that cannot be recognised, so which earlier runs were on it is \
              unknown\n\n{HINT}",
@@ -219,11 +317,11 @@ struct Gathered {
     left_out: LeftOut,
 }
 
-fn gather(store: &mut Store, entries: &[Entry]) -> Result<Gathered, Failure> {
+fn gather(store: &mut Store, subject: &Subject, entries: &[Entry]) -> Result<Gathered, Failure> {
     let mut left_out = LeftOut::default();
     let mut wanted = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        if entry.devices.len() != 1 {
+        if subject.is_on_several(entry) {
             left_out.several_devices += 1;
         } else if entry.outcome != "complete" || entry.source != Source::Trueio {
             left_out.incomplete += 1;
@@ -288,7 +386,7 @@ fn follow(series: &Series, metric: Metric) -> Followed {
 
 /// Everything that is printed.
 struct Trend<'a> {
-    device: &'a Device,
+    subject: &'a Subject,
     entries: &'a [Entry],
     digests: &'a [Option<Digest>],
     series: &'a [Series],
@@ -374,12 +472,7 @@ impl Trend<'_> {
     /// Returns sentences about all series.
     fn head(&self) -> Vec<String> {
         let count = self.entries.len();
-        let mut sentences = vec![format!(
-            "{count} run{} on device #{} {}",
-            if count == 1 { "" } else { "s" },
-            self.device.id,
-            self.device.label
-        )];
+        let mut sentences = vec![format!("{count} run{} {}", if count == 1 { "" } else { "s" }, self.subject.words())];
         let left_out = self.left_out;
         for (n, noun, why) in [
             (left_out.older, "run", "older than those that `--limit` allows"),
@@ -421,7 +514,7 @@ impl Trend<'_> {
             format: TREND_FORMAT.to_owned(),
             version: TREND_VERSION,
             command: crate::flags::as_typed(),
-            device: TrendDevice { id: self.device.id, label: self.device.label.clone() },
+            device: TrendDevice { id: self.subject.device_id(), label: self.subject.label() },
             run_count: self.entries.len() as u64,
             left_out: TrendLeftOut {
                 older_runs: left_out.older,

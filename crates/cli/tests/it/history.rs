@@ -758,6 +758,46 @@ fn a_trend_of_few_runs_or_of_no_device_shows_no_change() {
     sandbox.run(QUICK).assert_code(0);
     sandbox.run(&["history", "trend"]).assert_refused(&["was on a device that cannot be recognised", "hint: "]);
     sandbox.run(&["history", "trend", "#1"]).assert_code(0);
+    // A tag says which runs belong together.
+    for id in ids(&sandbox).iter().take(1) {
+        sandbox.run(&["history", "tag", id, "nightly"]).assert_code(0);
+    }
+    let ran = sandbox.run(&["history", "trend", "--tag", "nightly"]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("1 run by tag, whatever the device: nightly"), "{ran:?}");
+}
+
+/// Goal: where the device has no identity, earlier runs are found by path and machine, and the output says so.
+/// Method: 24 runs without identifiers, of which the last 12 are 20 % slower; further ones on another mount point, and on a machine
+/// with another processor.
+#[test]
+fn runs_on_a_device_without_identity_are_followed_by_path_and_machine() {
+    let sandbox = Sandbox::new();
+    import_runs(&sandbox, 26, |n, record| {
+        let unknown = || trueio_model::Fact::unknown("not readable");
+        let target = &mut record.targets[0];
+        target.filesystem.as_mut().expect("a filesystem").uuid = unknown();
+        for disk in &mut target.disks {
+            (disk.wwid, disk.serial) = (unknown(), unknown());
+        }
+        match n {
+            0 => target.filesystem.as_mut().expect("a filesystem").mount_point = "/mnt/other".into(),
+            1 => record.environment.cpu.model = trueio_model::Fact::known("another processor".into(), "staged"),
+            _ if n >= 14 => scaled(record, 0.8),
+            _ => {}
+        }
+    });
+    let ran = sandbox.run(&["history", "trend"]);
+    ran.assert_code(0);
+    let said = "24 runs by path and machine, because the device has no identity: ext4 on /mnt/data";
+    assert!(ran.out.contains(said), "{ran:?}");
+    assert!(ran.out.contains("fell from ") || ran.out.contains("rose from "), "the change of level is found: {ran:?}");
+    let ran = sandbox.run(&["history", "compare"]);
+    assert!(ran.err.contains("the earlier run is found by path and machine"), "{ran:?}");
+    assert!(ran.err.contains(&format!("against run {:08}", 0)), "{ran:?}");
+    let newest = format!("{:032x}", 25);
+    let screen = sandbox.run(&["report", &newest]);
+    assert!(!screen.out.contains("of this device"), "{screen:?}");
 }
 
 /// Goal: the previous run is found by device and load, also if other runs are between.
