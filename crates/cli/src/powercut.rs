@@ -3,6 +3,7 @@
 //! By hand: writes each method's region, waits for the disk to vanish, waits until it is back, and reads back what was
 //! acknowledged. The acknowledgements are in the memory of this machine, which keeps its power.
 
+mod folder;
 mod media;
 mod presence;
 mod remote;

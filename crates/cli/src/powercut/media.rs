@@ -3,7 +3,8 @@
 use crate::claimed::DirectDisk;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use trueio_direct::{AlignedBuffer, DirectFile, TransferError, write_dsync_at};
 use trueio_powercut::cut::{Medium, Method, Readback, Region};
@@ -115,28 +116,39 @@ impl Medium for Truncate {
     }
 }
 
+/// Names through which an open directory's files are reached, whatever its own name leads to by then.
+fn names_in(directory: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+}
+
 /// A directory with a file for each position.
 pub(super) struct Files {
     method: Method,
-    folder: PathBuf,
     directory: File,
     /// Files that were written since the last sync.
     pending: Vec<File>,
 }
 
 impl Files {
-    pub(super) fn new(method: Method, folder: PathBuf) -> io::Result<Self> {
-        let directory = File::open(&folder)?;
-        Ok(Self { method, folder, directory, pending: Vec::new() })
+    pub(super) fn new(method: Method, directory: File) -> Self {
+        Self { method, directory, pending: Vec::new() }
     }
 }
 
 impl Medium for Files {
     fn write(&mut self, position: u64, data: &[u8]) -> io::Result<()> {
-        let path = self.folder.join(position.to_string());
+        let folder = names_in(&self.directory);
+        let path = folder.join(position.to_string());
         if self.method == Method::Rename {
-            let temporary = self.folder.join(format!("{position}.tmp"));
-            let mut file = File::create(&temporary)?;
+            let temporary = folder.join(format!("{position}.tmp"));
+            // One that a cut left.
+            let mut file = match File::create_new(&temporary) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    fs::remove_file(&temporary)?;
+                    File::create_new(&temporary)?
+                }
+                created => created?,
+            };
             file.write_all(data)?;
             file.sync_all()?;
             return fs::rename(temporary, path);
@@ -182,20 +194,22 @@ impl Readback for ReadFile {
 }
 
 /// Reads the files of a directory, one for each position.
-pub(super) struct ReadFiles(pub(super) PathBuf);
+pub(super) struct ReadFiles(pub(super) File);
 
 impl Readback for ReadFiles {
     fn read(&mut self, position: u64, data: &mut [u8]) -> io::Result<Vec<bool>> {
+        let folder = names_in(&self.0);
         (position..)
             .zip(data.chunks_exact_mut(BLOCK_BYTES))
-            .map(|(position, block)| read_one(&self.0, position, block))
+            .map(|(position, block)| read_one(&folder, position, block))
             .collect()
     }
 }
 
 /// Reads one file; an empty or shorter one counts as missing.
 fn read_one(folder: &Path, position: u64, block: &mut [u8]) -> io::Result<bool> {
-    match File::open(folder.join(position.to_string())) {
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join(position.to_string()));
+    match file {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
         Ok(mut file) => match file.read_exact(block) {

@@ -1,23 +1,23 @@
 //! What is tested: a disk or a file that is claimed like that of a job, or a new folder on a filesystem.
 
-use super::media::{Append, Buffered, Direct, Files, ReadDisk, ReadFile, ReadFiles, Truncate};
+use super::folder;
+use super::media::{Buffered, Direct, ReadDisk};
 use super::presence::{Presence, find};
 use crate::claimed::{self, Claimed};
 use crate::failure::Failure;
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
-use trueio_direct::{OpenOptions, Policy, SyncMode, sync_directory};
+use trueio_direct::SyncMode;
 use trueio_model::{TargetFacts, units};
 use trueio_powercut::cut::{Medium, Method, Order, Part, Place, Readback, Region, RoundPlan, lay_out};
 use trueio_powercut::{BLOCK_BYTES, DiskIdentity};
 use trueio_report::clean;
 
-const BLOCK: u64 = BLOCK_BYTES as u64;
+pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Blocks that are appended to a file at most.
 const APPEND_BLOCKS: u64 = 1 << 16;
 /// Files of a directory.
@@ -110,7 +110,7 @@ impl Subject {
             )));
         }
         let root = Path::new(path).join(folder_name(run));
-        let inode = create_files(&root, &regions).map_err(|error| {
+        let inode = folder::create(&root, &regions).map_err(|error| {
             // Only what this run created is in it.
             let _ = std::fs::remove_dir_all(&root);
             Failure::failed(format!("the files in `{}` cannot be created", root.display()), &error)
@@ -214,28 +214,8 @@ impl Subject {
                     Box::new(Direct::new(region, file).map_err(failed)?)
                 }
             }
-            PlaceOf::Folder { root, .. } => {
-                let open = |name: &str| File::options().read(true).write(true).open(root.join(name)).map_err(failed);
-                match region.method {
-                    Method::Append => {
-                        let file = open("append")?;
-                        file.set_len(0).and_then(|()| file.sync_all()).map_err(failed)?;
-                        Box::new(Append(file))
-                    }
-                    Method::Truncate => Box::new(Truncate { region, file: open("truncate")? }),
-                    method if method.place() == Place::Files => {
-                        Box::new(Files::new(method, root.join(method.name())).map_err(failed)?)
-                    }
-                    _ if is_buffered => Box::new(Buffered { region, file: open("blocks")? }),
-                    _ => {
-                        let options = OpenOptions::new().read(true).write(true).policy(Policy::Require).sync(sync);
-                        match options.open(root.join("blocks")) {
-                            Ok(file) => Box::new(Direct::new(region, file).map_err(failed)?),
-                            // A filesystem without direct I/O.
-                            Err(_) => return Ok(None),
-                        }
-                    }
-                }
+            PlaceOf::Folder { root, inode } => {
+                return folder::medium(root, *inode, region).map_err(failed);
             }
         }))
     }
@@ -320,13 +300,7 @@ impl Subject {
             PlaceOf::Disk { claimed, .. } => {
                 Box::new(ReadDisk { region, disk: &mut claimed.as_mut().expect("it is claimed").disk })
             }
-            PlaceOf::Folder { root, .. } => match region.method {
-                Method::Append | Method::Truncate => {
-                    Box::new(ReadFile(region, File::open(root.join(region.method.name()))?))
-                }
-                method if method.place() == Place::Files => Box::new(ReadFiles(root.join(method.name()))),
-                _ => Box::new(ReadFile(region, File::open(root.join("blocks"))?)),
-            },
+            PlaceOf::Folder { root, inode } => folder::readback(root, *inode, region)?,
         })
     }
 
@@ -371,36 +345,4 @@ fn regions_of_files(methods: &[Method], positions: u64) -> Vec<Region> {
         regions.push(Region { id: regions.len() as u32, method, start: 0, position_count, order });
     }
     regions
-}
-
-/// Creates the folder and its files, written and durable; returns its inode.
-fn create_files(root: &Path, regions: &[Region]) -> io::Result<u64> {
-    std::fs::DirBuilder::new().mode(0o700).create(root)?;
-    let blocks = regions.iter().filter(|region| region.method.place() == Place::Blocks);
-    let end = blocks.map(|region| region.start + region.position_count).max().unwrap_or(0);
-    let file = |name: &str, block_count: u64| -> io::Result<()> {
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(root.join(name))?;
-        let zeros = vec![0; 256 * BLOCK_BYTES];
-        let mut left = block_count * BLOCK;
-        while left > 0 {
-            let part = left.min(zeros.len() as u64);
-            file.write_all(&zeros[..part as usize])?;
-            left -= part;
-        }
-        file.sync_all()
-    };
-    file("blocks", end)?;
-    for region in regions.iter().filter(|region| region.method.place() == Place::Files) {
-        match region.method {
-            Method::Append => file("append", 0)?,
-            Method::Truncate => file("truncate", region.position_count)?,
-            method => {
-                std::fs::DirBuilder::new().mode(0o700).create(root.join(method.name()))?;
-                sync_directory(root.join(method.name()))?;
-            }
-        }
-    }
-    sync_directory(root)?;
-    sync_directory(root.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
-    Ok(std::fs::symlink_metadata(root)?.ino())
 }
