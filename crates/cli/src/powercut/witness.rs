@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use trueio_cluster::frame;
+use trueio_cluster::range::cut;
 use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, TokenError};
 use trueio_model::units::format_count;
 use trueio_powercut::cut::{FromWitness, MESSAGE_BYTES_MAX, ToWitness, Witness};
-use trueio_report::{clean, message};
+use trueio_report::message;
 use trueio_run::machine::entropy;
 use trueio_run::watch_signals;
 
@@ -149,7 +150,7 @@ fn admit(listening: &Arc<Listening>, stream: TcpStream, peer: SocketAddr, number
         let reason = converse(&listening, stream, number);
         let round = listening.witness.lock().expect("no panic").closed(number);
         if let Some(reason) = reason {
-            message!("the connection from {peer} is closed: {}", clean(&reason));
+            message!("the connection from {peer} is closed: {}", cut(&reason));
         }
         if let Some(round) = round {
             message!(

@@ -138,6 +138,24 @@ fn strangers_get_no_answer_and_do_not_disturb_a_round() {
     assert!(ran.out.starts_with("Cannot tell: no acknowledged write was lost in 1 cut"), "{ran:?}");
 }
 
+/// Goal: a machine with the token fills neither the witness's log with a message nor its terminal with control characters.
+#[test]
+fn what_a_machine_sends_is_repeated_in_part() {
+    let Some(stage) = Stage::new(&[]) else { return };
+    let text = format!("{{\"{}\":1}}", "\\u001b\\n".repeat(5_000));
+    let hello = [&MAGIC[..], &(TOKEN.len() as u32).to_be_bytes(), TOKEN.as_bytes()].concat();
+    let mut stream = TcpStream::connect(&stage.address).expect("a connection");
+    let message = [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+    stream.write_all(&[hello, message].concat()).expect("it is sent");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert_eq!(answer, MAGIC, "nothing follows the magic");
+    stage.witness.signal(libc::SIGINT);
+    let (ran, _) = stage.witness.wait();
+    let line = ran.err.lines().find(|line| line.contains("is closed:")).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(line.chars().count() < 300 && !line.contains('\u{1b}') && ran.err.lines().count() < 5, "{ran:?}");
+}
+
 /// Goal: without its witness a machine stops to write and says so.
 #[test]
 fn a_witness_that_stalls_or_dies_stops_the_load() {
