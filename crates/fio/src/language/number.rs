@@ -47,6 +47,10 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
         ),
         None => matches!(option.kind(), Kind::Number | Kind::Time | Kind::Size),
     };
+    // `filesize=4k,8k`: of a list of ranges fio reads the first.
+    if option.name() == "filesize" {
+        return text.find([',', '*', '+', '/', '^']).filter(|end| *end > 0).unwrap_or(text.len());
+    }
     let is_switch = match option.row() {
         Some(row) => row.kind == ValueKind::Bool,
         None => matches!(option.kind(), Kind::Flag | Kind::Bool),

@@ -22,7 +22,7 @@ use trueio_job::options::pattern::rows::{
     RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate, OFFSET, OVERWRITE, SIZE};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, OVERWRITE, SIZE};
 use trueio_job::value::{Extent, Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, SyncMode, switch_of};
 
@@ -37,6 +37,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     exec_commands(job, lowering, problems);
     exec_engine(job, lowering, problems);
     create_on_open(job, lowering);
+    file_sizes(job, lowering);
     generator(job, lowering);
     sequence(job, lowering);
     preconditioning(job, lowering, problems);
@@ -349,6 +350,21 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
         let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
         FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
     }
+}
+
+/// Raises the lower end of a range of `filesize` to a block: fio uses no file that is smaller, and creates it.
+fn file_sizes(job: &mut JobWords, lowering: &mut Lowering) {
+    let Some((least, most)) = FILESIZE.value_in(&job.spec) else { return };
+    let block = block_sizes(&job.spec).iter().map(BlockSizes::max_bytes).max().unwrap_or(0);
+    if job.engine().is_some_and(EngineKind::works_on_names) || !(least < block && block <= most && least < most) {
+        return;
+    }
+    let range = format!("{}-{}", write_bytes(block), write_bytes(most));
+    lowering.note(
+        &job.section.name,
+        format!("`filesize` is `{range}`: no file is smaller than a block, as none that fio uses"),
+    );
+    job.spec.set(FILESIZE.name, range, Origin::Derived { reason: "no file is smaller than a block".to_owned() });
 }
 
 /// Applies `random_generator=lfsr`, which visits each block once, with a map or without.

@@ -140,6 +140,31 @@ fn results_of_old_versions_have_the_same_figures() {
     }
 }
 
+/// Goal: a result of an old version gives its figures. Method: documents with the keys, in the order, of `show_thread_status_json` and
+/// `add_ddir_status_json` of that version; the figures are round numbers.
+#[test]
+fn results_in_the_form_of_old_versions_give_their_figures() {
+    for (version, syncs) in [("3.1", 0), ("3.7", 0), ("3.16", 20)] {
+        let run = read(&format!("json-{version}.json"));
+        assert_eq!(run.version, format!("fio-{version}"));
+        let mut expected =
+            vec![("old", ForeignDirection::Read, 1000, 4_096_000), ("old", ForeignDirection::Write, 500, 2_048_000)];
+        expected.extend((syncs > 0).then_some(("old", ForeignDirection::Sync, syncs, 0)));
+        assert_eq!(rows(&run), expected, "{version}");
+        let read = &run.jobs[0].ops[0];
+        assert_eq!((read.ios_per_s, read.elapsed_ns), (Some(1000.0), 1_000_000_000), "{version}");
+        // 3.1 has KiB a second only.
+        let rate = read.bytes_per_s.expect("a bandwidth");
+        assert!((rate - 4_096_000.0).abs() < 1024.0, "{version}: {rate}");
+        let lat = read.headline().expect("a latency");
+        assert_eq!((lat.count, lat.max_ns, lat.percentile_ns(99.0)), (1000, 90_000, Some(44_800)), "{version}");
+        assert_eq!(lat.percentiles.len(), 4, "{version}: the zeros of unused places are none");
+        assert_eq!(run.jobs[0].option(&run, "bs"), Some("4k"), "{version}");
+        let both = format!("{0}{0}", sample(&format!("json-{version}.json")).replacen("1600000000", "1600000060", 1));
+        assert_eq!(parse_all(&(sample("err_enospc.json") + &both)).expect(version).len(), 2, "{version}");
+    }
+}
+
 #[test]
 fn every_run_of_a_text_is_read_and_what_is_none_is_named() {
     let (one, other) = (sample("err_enospc.json"), sample("cli_global_two_jobs.json"));

@@ -180,6 +180,12 @@ fn values_of_fios_example_files_are_accepted() {
     assert_eq!(text(&zones.jobs[0], "random_distribution"), "zoned:50/5:30/15:20/80");
     let threads = line("--name=a --size=1m --threads=1 --threads");
     assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
+    for (given, used) in
+        [("16-8k", "4k-8k"), ("8k-16", "4k-8k"), ("4k,8k", "4k"), ("8k/4k", "8k"), ("8M-512M", "8m-512m")]
+    {
+        let job = line(&format!("--name=a --nrfiles=4 --bs=4k --rw=write --filesize={given}")).jobs.remove(0);
+        assert_eq!(text(&job, "filesize"), used, "{given}");
+    }
     let switch = line("--name=a --size=1m --per_job_logs=0/1 --group_reporting=1x");
     assert_eq!(text(&switch.jobs[0], "per_job_logs"), "false");
     assert!(switch.warnings.iter().any(|warning| warning.contains("`per_job_logs=0/1` is read as `0`")), "{switch:?}");
