@@ -32,9 +32,10 @@ use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::{clean, width_of, wrap};
 use crate::verdicts::{Mark, accept_hint, mark, worst};
+use std::cmp::Reverse;
 use trueio_model::{
-    AnsweredFinding, Decision, JobPlan, JobRecord, OpKind, OpMix, Order, RunAnswer, RunRecord, SeriesRow,
-    StatementKind, Verdict, units,
+    AnsweredFinding, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, OpMix, Order, RunAnswer,
+    RunRecord, SeriesRow, StatementKind, Verdict, units,
 };
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -426,7 +427,7 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
     let first = |kind| answer.statements.iter().find(|statement| statement.kind() == kind);
     let stated = |kind| first(kind).map(|statement| statement.sentence().to_owned());
     // With the rank by which they are kept if there is no room for all.
-    let limits = answer.limits.iter().map(|limit| (0, Some(limit_line(limit))));
+    let limits = limit_lines(&answer.limits).into_iter().map(|line| (0, Some(line)));
     let sentences = [
         (0, Some(answer.evidence.clone())),
         (2, stated(StatementKind::Class)),
@@ -445,6 +446,23 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
     };
     let fits = |most: &u8| rendered(*most).lines().count() <= left;
     rendered((1..=5).rev().find(fits).unwrap_or(1))
+}
+
+/// Limits that are printed whole on one screen.
+const LIMITS_MAX: usize = 4;
+
+/// Returns the limits that are not met, the missed ones first, and how many are met and left out.
+fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
+    let mut open: Vec<&JudgedLimit> = limits.iter().filter(|limit| limit.outcome != LimitOutcome::Met).collect();
+    open.sort_by_key(|limit| Reverse(limit.outcome));
+    let mut lines: Vec<String> = open.iter().take(LIMITS_MAX).map(|limit| limit_line(limit)).collect();
+    if open.len() > LIMITS_MAX {
+        lines.push(format!("{} more limits are not met, see the details.", open.len() - LIMITS_MAX));
+    }
+    if limits.len() > open.len() {
+        lines.push(format!("Limits met: {} of {}.", limits.len() - open.len(), limits.len()));
+    }
+    lines
 }
 
 /// Returns at most `width` columns of a text; the last one is `…` if it was cut.

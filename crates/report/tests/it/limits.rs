@@ -195,11 +195,19 @@ fn every_output_has_each_limit_and_a_stored_record_has_them_again() {
 
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let wide = Style { width: 400, ..STYLE };
-    for text in [screen(&again, &wide, "trueio report 3f9c21ab", &[]), terminal(&again, &wide)] {
-        for limit in &of_load {
-            assert!(joined(&text).contains(&joined(&limit_line(limit))), "{text}");
-        }
+    let details = terminal(&again, &wide);
+    for limit in &of_load {
+        assert!(joined(&details).contains(&joined(&limit_line(limit))), "{details}");
     }
+    // One screen has the missed ones first, and the number of others.
+    let text = screen(&again, &wide, "trueio report 3f9c21ab", &[]);
+    let count = |outcome| answered.limits.iter().filter(|limit| limit.outcome == outcome).count();
+    let (missed, met) = (count(LimitOutcome::Missed), count(LimitOutcome::Met));
+    assert_eq!(text.matches("limit missed: ").count(), missed.min(4), "{text}");
+    assert_eq!(text.matches("limit missed: ").count() + text.matches("limit undecided: ").count(), 4, "{text}");
+    let more = answered.limits.len() - met - 4;
+    assert!(text.contains(&format!("{more} more limits are not met, see the details.")), "{text}");
+    assert!(text.contains(&format!("Limits met: {met} of {}.", answered.limits.len())), "{text}");
     let page = html(&again);
     assert!(page.contains("limit missed: "), "the page has them");
     let value: serde_json::Value = serde_json::from_str(&json(&again)).expect("JSON");
