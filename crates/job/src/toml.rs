@@ -493,7 +493,7 @@ mod tests {
         let wrong = [
             (
                 "fail_if = [\"p99 > 1ms\", \"p98 > 1ms\"]",
-                "--> job.toml:4:26",
+                "--> job.toml:4:25",
                 "column 1 of the limit: a figure is expected",
             ),
             ("fail_if = 3", "--> job.toml:4:11", "`fail_if` is a limit in quotes"),
