@@ -232,6 +232,8 @@ export interface CommonWindow {
 export interface Comparison {
   /** The share of wrong answers that is allowed, for each metric, over all sides together: 0.05. */
   alpha: number;
+  /** Headline, figures, statements, doubts and next steps. A document in memory has none: it is derived, and written with the JSON. */
+  answer?: DocumentAnswer | null;
   /** The command line as it was typed. */
   command: Array<string>;
   /** Why the sides may not be comparable: each circumstance that differs. */
@@ -603,6 +605,20 @@ export interface DisturbedSpan {
   until_ns: number;
   /** What was seen, in a few words: `others wrote 12 MiB`. */
   what: string;
+}
+
+/** The answer of a comparison, a study or a trend. */
+export interface DocumentAnswer {
+  /** Why figures are not confirmed, or a question is undecided. */
+  doubts: Array<string>;
+  /** Each figure, in the order of the document. */
+  figures: Array<StatedFigure>;
+  /** The answer: one sentence for each thing that was asked, in the order of the document. */
+  headline: Array<string>;
+  /** What to do, each step once: a sentence without a full stop, which may begin with a command. */
+  next_steps: Array<string>;
+  /** What follows from confirmed figures. */
+  statements: Array<Statement>;
 }
 
 /** What a disk that is driven in user space reports about its commands; the kernel has no block device of it. */
@@ -2122,6 +2138,30 @@ export interface SpecValue {
 
 /** The system call that reads the status of a file. */
 export type StatCall = "statx" | "stat" | "lstat";
+
+/** A figure of a comparison, a study or a trend. */
+export interface StatedFigure {
+  /** Why it is not confirmed; empty if it is, or if the document does not contain the reason. */
+  cause?: string;
+  /** The upper end. */
+  high?: number | null;
+  /** False if it is withheld. */
+  is_shown: boolean;
+  /** The lower end of its interval; `None` if there is none. */
+  low?: number | null;
+  /** Its name: `iops`, `change of iops`. */
+  name: string;
+  /** What it is a figure of: a side, a row, a load. */
+  of: string;
+  /** Number of operations, pairs, samples or runs on which it rests. */
+  sample_count: number;
+  /** The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`. */
+  unit: string;
+  /** Its value; `None` if it is withheld or unknown. */
+  value?: number | null;
+  /** Its word. */
+  verdict: Mark;
+}
 
 /** A sentence that follows from figures. */
 export interface Statement {

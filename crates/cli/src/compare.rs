@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_compare::{
     Head, Interleaved, Named, SessionBench, Settings, StoredRun, check_gate, compare_runs, from_records, from_rounds,
-    interleave, metric_names, metric_of, precondition,
+    interleave, least_time_ns, metric_names, metric_of, precondition,
 };
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
@@ -100,6 +100,7 @@ fn own_arguments(command: Command) -> Command {
                 .action(ArgAction::SetTrue),
         )
         .arg(progress::argument())
+        .arg(flags::verbose())
 }
 
 /// Runs `trueio compare` with these arguments, for another command.
@@ -263,6 +264,24 @@ impl Asked {
         }
     }
 
+    /// Refuses a budget in which no answer is possible. A simulated device takes no time.
+    fn check_budget(&self, settings: &Settings, plan: &Plan, idle_ns: u64) -> Result<(), Failure> {
+        let least_ns = least_time_ns(settings, idle_ns);
+        let is_simulated = plan.jobs.iter().all(|job| job.simulated.is_some());
+        if is_simulated || least_ns <= self.budget_ns {
+            return Ok(());
+        }
+        let whole_s = least_ns.div_ceil(1_000_000_000);
+        Err(Failure::refused(format!(
+            "--budget {} is too short for an answer\n  because: the fewest rounds of {} sides take {}\n\nhint: set --budget {}s or more{}",
+            units::format_duration_ns(self.budget_ns),
+            settings.sides,
+            units::format_duration_ns(least_ns),
+            whole_s + whole_s.div_ceil(5),
+            if settings.slice_ns.is_none() { ", or shorter slices with --slice" } else { "" },
+        )))
+    }
+
     /// Returns each side's name and what it does.
     fn described(&self, plan: &Plan) -> Vec<(String, String)> {
         let sides = self.sides.iter().enumerate();
@@ -284,6 +303,7 @@ fn live(
     let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
     let settings = asked.settings(&plan, machine::entropy());
+    asked.check_budget(&settings, &plan, idle_ns)?;
     let described = asked.described(&plan);
     notes.extend(plan.notes.iter().cloned());
     let outputs = Outputs::reserve(matches, asked.read.iter().map(Path::new))?;
@@ -628,7 +648,13 @@ fn deliver(comparison: &Comparison, outputs: Outputs, matches: &ArgMatches) -> R
     let mut results = Vec::new();
     let text = made("the results", || match json_to_stdout {
         true => json(comparison),
-        false => trueio_report::comparison_terminal(comparison, &output::style_of(&std::io::stdout())),
+        false => {
+            let style = output::style_of(&std::io::stdout());
+            match matches.get_flag("verbose") {
+                true => trueio_report::comparison_terminal(comparison, &style),
+                false => trueio_report::comparison_screen(comparison, &style, "add -v"),
+            }
+        }
     });
     results.push(text.and_then(|text| output::print_all(&text)));
     results.push(outputs.write(|name| {

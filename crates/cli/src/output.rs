@@ -211,7 +211,11 @@ pub(crate) fn deliver_document(document: &Document, outputs: Outputs, matches: &
     let printed = if is_json_to_stdout(matches) {
         print_all(&rendered(document, "json", &[])?)
     } else {
-        print_all(&document.terminal(&style_of(&std::io::stdout())))
+        let style = style_of(&std::io::stdout());
+        let has = |name: &str| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+        let name = matches.try_get_one::<String>("record").ok().flatten();
+        let details = name.map_or_else(|| "add -v".to_owned(), |name| format!("trueio report -v {name}"));
+        print_all(&if has("verbose") { document.terminal(&style) } else { document.screen(&style, &details) })
     };
     let written = write_formats(outputs, document);
     printed.and(written)

@@ -112,6 +112,7 @@ fn assembled(
         setting: head.setting,
         gates: Vec::new(),
         outcome,
+        answer: None,
     };
     comparison.parts.iter_mut().for_each(withhold_winners);
     let results =
@@ -183,16 +184,11 @@ fn side_of(
     }
 }
 
-/// Makes answers undecided between sides that are not the disk: whatever was faster, it is not the disk.
+/// Makes answers undecided between sides of which one is not confirmed: what was faster may be the disturbance, or no disk.
 fn withhold_winners(part: &mut Part) {
     for index in 0..part.answers.len() {
-        let sides = part.not_the_disk(part.answers[index].side);
-        if sides.is_empty() {
-            continue;
-        }
-        let names: Vec<&str> = sides.into_iter().map(|side| part.sides[side].name.as_str()).collect();
-        let verb = if names.len() == 1 { "is" } else { "are" };
-        let reason = format!("{} {verb} not the disk", names.join(" and "));
+        let side = part.answers[index].side;
+        let Some(reason) = part.obstacle_to_a_winner(side, |side| part.sides[side].name.clone()) else { continue };
         let answer = &mut part.answers[index];
         answer.conclusion = trueio_model::Conclusion::CannotTell;
         // An answer without a ratio has its reason already: the check that contradicts a side.

@@ -136,13 +136,6 @@ fn result_of(limit: &Limit, part: &Part, side: usize, (verdict, sentence): (Gate
     GateResult { condition, part, side, verdict, sentence }
 }
 
-/// Returns why a side cannot be compared with the first one.
-fn not_the_disk(part: &Part, side: usize) -> String {
-    let names: Vec<&str> = part.not_the_disk(side).into_iter().map(|index| part.sides[index].name.as_str()).collect();
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    format!("{} {verb} not the disk, so a change would not be one of the disk", names.join(" and "))
-}
-
 /// Judges a change against the first side.
 fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> Vec<GateResult> {
     let answers = part.answers.iter().filter(|answer| Some(answer.metric) == limit.figure.metric());
@@ -153,8 +146,10 @@ fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> 
                 (_, Some(circumstance)) => {
                     (GateVerdict::CannotTell, format!("the sides are not comparable: {} differs", circumstance.name))
                 }
-                _ if !part.not_the_disk(answer.side).is_empty() => {
-                    (GateVerdict::CannotTell, not_the_disk(part, answer.side))
+                _ if !part.without_a_winner(answer.side).is_empty() => {
+                    let name = |side: usize| part.sides[side].name.clone();
+                    let why = part.obstacle_to_a_winner(answer.side, name).unwrap_or_default();
+                    (GateVerdict::CannotTell, format!("{why}, so a change may not be one of the disk"))
                 }
                 (None, _) => (
                     GateVerdict::CannotTell,

@@ -159,16 +159,21 @@ fn rounds(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn FnMut(&
         }
     }
     let pilot_ns = bench.elapsed_ns() - before_ns;
+    let round_min = round_min(settings.sides);
+    let left_ns = settings.budget_ns.saturating_sub(bench.elapsed_ns());
     if settings.slice_ns.is_none() && slowest.is_finite() {
         let wanted_ns = (SLICE_IOS / slowest.max(1.0) * 1e9) as u64;
-        found.order = order_of(wanted_ns.clamp(SLICE_NS_MIN, SLICE_NS_MAX), settings.seed);
+        // Longer slices must leave the time for the rounds that an answer needs.
+        let sides = (settings.sides as u64).max(1);
+        let overhead_ns = (pilot_ns / sides).saturating_sub(SLICE_NS_MIN);
+        let longest_ns = (left_ns / (u64::from(round_min) * sides)).saturating_sub(overhead_ns);
+        let longest_ns = longest_ns.clamp(SLICE_NS_MIN, SLICE_NS_MAX);
+        found.order = order_of(wanted_ns.clamp(SLICE_NS_MIN, longest_ns), settings.seed);
     }
     let longer_ns = found.order.slice_ns.saturating_sub(settings.slice_ns.unwrap_or(SLICE_NS_MIN));
     let round_ns = (pilot_ns + settings.sides as u64 * longer_ns).max(1);
-    let left_ns = settings.budget_ns.saturating_sub(bench.elapsed_ns());
     let by_time = u32::try_from(left_ns / round_ns).unwrap_or(u32::MAX);
-    let round_min = round_min(settings.sides);
-    found.round_max = by_time.clamp(round_min, ROUNDS_MAX);
+    found.round_max = by_time.clamp(1, ROUNDS_MAX);
     if by_time < round_min {
         found
             .notes
@@ -195,9 +200,8 @@ fn rounds(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn FnMut(&
         let per_round_ns = (bench.elapsed_ns() - started_ns) / u64::from(done);
         let next_look = found.looks.0 + 1;
         let look_at = (u64::from(next_look) * u64::from(found.round_max)).div_ceil(u64::from(found.looks.1)) as u32;
-        // Slices that take longer than the pilot's must not make it last for ever.
-        let is_late =
-            bench.elapsed_ns() > settings.budget_ns.saturating_add(settings.budget_ns / 4) && done >= round_min;
+        // Slices that take longer than the pilot's must not make it last longer.
+        let is_late = bench.elapsed_ns().saturating_add(per_round_ns) > settings.budget_ns;
         if done < look_at && !is_late {
             let z = any_time(done, found.round_max);
             let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, per_round_ns);
@@ -253,6 +257,14 @@ fn round_min(sides: usize) -> u32 {
     let shared = 0.05 / sides.saturating_sub(1).max(1) as f64;
     let pairs = trueio_stats::least_pairs(shared).and_then(|pairs| u32::try_from(pairs).ok());
     pairs.unwrap_or(ROUNDS_MAX).clamp(ROUNDS_MIN, ROUNDS_MAX)
+}
+
+/// Returns the least time that a comparison with an answer can take, in nanoseconds: a round to warm up, and the fewest rounds.
+/// `pause_ns` is what lies between two slices.
+pub fn least_time_ns(settings: &Settings, pause_ns: u64) -> u64 {
+    let order = order_of(settings.slice_ns.unwrap_or(SLICE_NS_MIN), settings.seed);
+    let slices = (u64::from(round_min(settings.sides)) + 1).saturating_mul(settings.sides as u64);
+    slices.saturating_mul(order.slice_ns.saturating_add(order.head_ns).saturating_add(pause_ns))
 }
 
 fn order_of(slice_ns: u64, seed: u64) -> SliceOrder {

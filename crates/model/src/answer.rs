@@ -40,6 +40,49 @@ impl RunAnswer {
     }
 }
 
+/// The answer of a comparison, a study or a trend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DocumentAnswer {
+    /// The answer: one sentence for each thing that was asked, in the order of the document.
+    pub headline: Vec<String>,
+    /// Each figure, in the order of the document.
+    pub figures: Vec<StatedFigure>,
+    /// What follows from confirmed figures.
+    pub statements: Vec<Statement>,
+    /// Why figures are not confirmed, or a question is undecided.
+    pub doubts: Vec<String>,
+    /// What to do, each step once: a sentence without a full stop, which may begin with a command.
+    pub next_steps: Vec<String>,
+}
+
+/// A figure of a comparison, a study or a trend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatedFigure {
+    /// What it is a figure of: a side, a row, a load.
+    pub of: String,
+    /// Its name: `iops`, `change of iops`.
+    pub name: String,
+    /// Its value; `None` if it is withheld or unknown.
+    pub value: Option<f64>,
+    /// The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`.
+    pub unit: String,
+    /// The lower end of its interval; `None` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Number of operations, pairs, samples or runs on which it rests.
+    pub sample_count: u64,
+    /// Its word.
+    pub verdict: Mark,
+    /// Why it is not confirmed; empty if it is, or if the document does not contain the reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// False if it is withheld.
+    pub is_shown: bool,
+}
+
 /// The answer to a question of yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -180,22 +223,17 @@ impl Statement {
     /// Makes a statement of figures. `None` without a figure, and if one of them does not permit it:
     ///
     /// - A class, a database, a limit or a comparison with earlier runs needs confirmed figures.
-    /// - A winner needs figures of the disk; if one of them is disturbed, unsteady or unverified, a sentence says what that means.
+    /// - A winner needs figures that are confirmed or unverified; if one of them is unverified, a clause adds what that means.
     pub fn on(kind: StatementKind, sentence: impl Into<String>, rests_on: Vec<Ground>) -> Option<Self> {
         let worst = rests_on.iter().map(|ground| ground.verdict).max()?;
         let mut sentence = sentence.into();
         match (kind, worst) {
             (_, Mark::Confirmed) => {}
-            (_, Mark::NotTheDisk | Mark::Failed) => return None,
-            (StatementKind::Winner, _) => {
+            (StatementKind::Winner, Mark::Unverified) => {
                 let of = |ground: &&Ground| ground.verdict == worst;
                 let names: Vec<&str> = rests_on.iter().filter(of).map(|ground| ground.load.as_str()).collect();
                 let verb = if names.len() == 1 { "is" } else { "are" };
-                let hedge = match worst {
-                    Mark::Disturbed => "the difference may be that of the disturbance",
-                    Mark::Unsteady => "the difference may be that of the change while it was measured",
-                    _ => "this holds if the disk is what was measured",
-                };
+                let hedge = "this holds if the disk is what was measured";
                 sentence.push_str(&format!(" {} {verb} {}: {hedge}.", names.join(" and "), worst.word()));
             }
             _ => return None,
@@ -261,13 +299,11 @@ mod tests {
         for kind in [Class, Database, Limit, Past, Winner] {
             assert_eq!(on(kind, &[]), None, "without a figure there is nothing to state");
             assert!(on(kind, &[("a", Mark::Confirmed)]).is_some_and(|it| it.sentence() == "A sentence."));
-            for mark in [Mark::NotTheDisk, Mark::Failed] {
+            for mark in [Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed] {
                 assert_eq!(on(kind, &[("a", Mark::Confirmed), ("b", mark)]), None);
             }
-            for mark in [Mark::Unverified, Mark::Unsteady, Mark::Disturbed] {
-                let made = on(kind, &[("A", mark), ("B", Mark::Confirmed)]);
-                assert_eq!(made.is_some(), kind == Winner, "{kind:?} {mark:?}");
-            }
+            let made = on(kind, &[("A", Mark::Unverified), ("B", Mark::Confirmed)]);
+            assert_eq!(made.is_some(), kind == Winner, "{kind:?}");
         }
         let hedged = on(Winner, &[("A", Mark::Unverified), ("B", Mark::Unverified)]).expect("hedged");
         assert_eq!(

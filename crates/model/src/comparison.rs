@@ -3,7 +3,7 @@
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It contains
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
-use crate::{EvidenceLevel, Histogram, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
+use crate::{DocumentAnswer, EvidenceLevel, Histogram, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,6 +46,9 @@ pub struct Comparison {
     pub gates: Vec<GateResult>,
     /// How it ended.
     pub outcome: Outcome,
+    /// Headline, figures, statements, doubts and next steps. A document in memory has none: it is derived, and written with the JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<DocumentAnswer>>,
 }
 
 /// One workload on all sides.
@@ -290,10 +293,26 @@ impl Side {
 }
 
 impl Part {
-    /// Returns those of a side and the first one whose figures are not the disk's, as indices: between them there is no winner.
-    pub fn not_the_disk(&self, side: usize) -> Vec<usize> {
-        let is_not = |index: &usize| self.sides.get(*index).is_some_and(|side| !side.mark().is_of_the_disk());
-        [0, side].into_iter().filter(is_not).collect()
+    /// Returns those of a side and the first one between which there is no winner, as indices: their figures are disturbed, unsteady, not
+    /// the disk's, or of failed I/Os.
+    pub fn without_a_winner(&self, side: usize) -> Vec<usize> {
+        let is_open = |index: &usize| self.sides.get(*index).is_some_and(|side| !side.mark().permits_a_winner());
+        [0, side].into_iter().filter(is_open).collect()
+    }
+
+    /// Returns why there is no winner between a side and the first one (`B is disturbed`); `None` if there may be one. `name` returns the
+    /// name of a side by its index.
+    pub fn obstacle_to_a_winner(&self, side: usize, name: impl Fn(usize) -> String) -> Option<String> {
+        let open: Vec<(String, Mark)> =
+            self.without_a_winner(side).into_iter().map(|index| (name(index), self.sides[index].mark())).collect();
+        Some(match open.as_slice() {
+            [] => return None,
+            [(one, mark)] => format!("{one} is {}", mark.word()),
+            [(one, mark), (other, same)] if mark == same => format!("{one} and {other} are {}", mark.word()),
+            several => {
+                several.iter().map(|(one, mark)| format!("{one} is {}", mark.word())).collect::<Vec<_>>().join(", ")
+            }
+        })
     }
 }
 

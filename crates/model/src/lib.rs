@@ -57,7 +57,8 @@ mod verify;
 mod zones;
 
 pub use answer::{
-    AnsweredFigure, AnsweredFinding, Decision, FoundLoad, Ground, Quantity, RunAnswer, Statement, StatementKind,
+    AnsweredFigure, AnsweredFinding, Decision, DocumentAnswer, FoundLoad, Ground, Quantity, RunAnswer, StatedFigure,
+    Statement, StatementKind,
 };
 pub use capacity::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,

@@ -36,6 +36,12 @@ impl Mark {
         !matches!(self, Mark::NotTheDisk | Mark::Failed)
     }
 
+    /// Returns true if a winner may be named between figures of this word: they are confirmed, or no counter could show whether they
+    /// are, which is stated with it.
+    pub const fn permits_a_winner(self) -> bool {
+        matches!(self, Mark::Confirmed | Mark::Unverified)
+    }
+
     /// Returns the word of a load from its verdict and its findings.
     pub fn of(verdict: Verdict, checks: &[Check]) -> Self {
         match (verdict, worst(checks)) {

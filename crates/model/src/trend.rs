@@ -2,7 +2,7 @@
 //!
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere.
 
-use crate::Verdict;
+use crate::{DocumentAnswer, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,9 @@ pub struct Trend {
     pub sentences: Vec<String>,
     /// A metric of a load each.
     pub series: Vec<TrendSeries>,
+    /// Headline, figures, statements, doubts and next steps. A document in memory has none: it is derived, and written with the JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<DocumentAnswer>>,
 }
 
 /// A device of the history.

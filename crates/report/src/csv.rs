@@ -67,6 +67,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
 
 /// Formats a comparison: one line per answer.
 pub(crate) fn comparison(comparison: &Comparison) -> String {
+    let comparison = &*crate::comparison::shown(comparison);
     const HEADER: [&str; 12] = [
         "part",
         "first",

@@ -1,8 +1,8 @@
 //! Every document that this program writes, in every output that can show it.
 
 use crate::comparison::{
-    ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_terminal,
-    parse_comparison,
+    ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_screen,
+    comparison_terminal, parse_comparison,
 };
 use crate::csv;
 use crate::hdr::{HdrError, comparison_hdr_log, hdr_log};
@@ -124,6 +124,14 @@ impl Document {
             Document::Comparison(comparison) => comparison_terminal(comparison, style),
             Document::Study(study) => study_terminal(study, style),
             Document::Trend(trend) => trend_terminal(trend),
+        }
+    }
+
+    /// Renders the document as one screen, where it has one: a comparison. `details` is how to get the details.
+    pub fn screen(&self, style: &Style, details: &str) -> String {
+        match self {
+            Document::Comparison(comparison) => comparison_screen(comparison, style, details),
+            _ => self.terminal(style),
         }
     }
 

@@ -86,6 +86,7 @@ pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
 /// # Errors
 /// [`HdrError`] if a count is beyond 2^63.
 pub(crate) fn comparison_hdr_log(comparison: &Comparison) -> Result<String, HdrError> {
+    let comparison = &*crate::comparison::shown(comparison);
     let started_unix_s = parse_utc(&comparison.started_at).unwrap_or(0);
     let lines = comparison.parts.iter().flat_map(|part| {
         let sides = part.sides.iter().filter(|side| !side.latency.is_empty());

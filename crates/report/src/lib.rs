@@ -52,8 +52,8 @@ mod words;
 pub use answer::answer;
 pub use classes::{ClassFigure, ClassSource, DeviceClass, Trust, class_sources, classes_of};
 pub use comparison::{
-    ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
-    comparison_terminal, parse_comparison,
+    ComparisonError, comparison_answer, comparison_html, comparison_json, comparison_junit, comparison_markdown,
+    comparison_progress, comparison_screen, comparison_terminal, parse_comparison,
 };
 pub use csv::spreadsheet_text;
 pub use document::{Document, DocumentError, Format, RenderError};

@@ -86,6 +86,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
 
 /// Formats a comparison.
 pub(crate) fn comparison(comparison: &Comparison) -> String {
+    let comparison = &*crate::comparison::shown(comparison);
     let mut metrics = Metrics::default();
     for part in &comparison.parts {
         for answer in &part.answers {

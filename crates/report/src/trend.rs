@@ -234,6 +234,7 @@ mod tests {
             ratio_min: 1.05,
             sentences: vec!["12 runs".into()],
             series: vec![series],
+            answer: None,
         }
     }
 

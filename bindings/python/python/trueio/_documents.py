@@ -166,6 +166,7 @@ class CommonWindow(TypedDict):
 
 class Comparison(TypedDict):
     alpha: "float"
+    answer: "NotRequired[DocumentAnswer | None]"
     command: "list[str]"
     differences: "list[Circumstance]"
     format: "Literal['trueio-comparison']"
@@ -448,6 +449,15 @@ class DisturbedSpan(TypedDict):
     from_ns: "int"
     until_ns: "int"
     what: "str"
+
+
+
+class DocumentAnswer(TypedDict):
+    doubts: "list[str]"
+    figures: "list[StatedFigure]"
+    headline: "list[str]"
+    next_steps: "list[str]"
+    statements: "list[Statement]"
 
 
 
@@ -1513,6 +1523,20 @@ class SpecValue(TypedDict):
 
 
 StatCall: TypeAlias = "Literal['statx'] | Literal['stat'] | Literal['lstat']"
+
+
+class StatedFigure(TypedDict):
+    cause: "NotRequired[str]"
+    high: "NotRequired[float | None]"
+    is_shown: "bool"
+    low: "NotRequired[float | None]"
+    name: "str"
+    of: "str"
+    sample_count: "int"
+    unit: "str"
+    value: "NotRequired[float | None]"
+    verdict: "Mark"
+
 
 
 class Statement(TypedDict):

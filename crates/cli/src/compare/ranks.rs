@@ -128,6 +128,7 @@ fn planned(
     let (mut plan, targets) = planned_and_claimed(&spec, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
     notes.extend(plan.notes.iter().cloned());
+    asked.check_budget(&asked.settings(&plan, 0), &plan, idle_ns)?;
     let outputs = ranks::outputs(member, matches, asked.read.iter().map(Path::new))?;
     Ok(Planned { asked, spec, plan, targets, notes, outputs })
 }

@@ -528,6 +528,7 @@ impl Trend<'_> {
             ratio_min: RATIO_MIN,
             sentences: self.head(),
             series,
+            answer: None,
         }
     }
 

@@ -45,7 +45,7 @@ fn a_disk_10_percent_slower_is_reported_in_every_output_and_equal_ones_are_not()
     let sandbox = Sandbox::new();
     let vary = ["--vary", "simulated=service=100us,service=110us,service=100us"];
     let outputs = ["--html", "page.html", "--markdown", "summary.md", "--junit", "tests.xml"];
-    let (ran, comparison) = compared(&sandbox, &with(&with(MODEL, &vary), &outputs));
+    let (ran, comparison) = compared(&sandbox, &with(&with(&with(MODEL, &vary), &outputs), &["-v"]));
     ran.assert_code(0);
     let slower = answer(&comparison, 1, Metric::Iops);
     assert_eq!(slower.conclusion, Conclusion::Worse, "{slower:?}");
@@ -118,6 +118,10 @@ fn invalid_requests_are_refused_before_anything_is_touched() {
         (&["compare", "a", "b", "--until", "speed"], "is not a metric"),
         (&["compare", "--live", "baseline:none", "baseline:none"], "is not a preset"),
         (&["compare", "--live", "missing.toml", "other.toml"], "cannot be read"),
+        (
+            &["compare", "--rw", "read", "--size", "1m", "--vary", "bs=4k,8k", "--budget", "1s"],
+            "--budget 1.00 s is too short for an answer",
+        ),
     ];
     for (arguments, sentence) in cases {
         // With --until the sides are looked at first.
@@ -139,7 +143,7 @@ fn two_job_files_on_one_real_file_have_evidence_and_a_verdict_each() {
     let before = sandbox.listing();
     let (ran, comparison) = compared(
         &sandbox,
-        &["compare", "a.toml", "b.toml", "--live", "--budget", "1s", "--slice", "50ms", "--order-seed", "7"],
+        &["compare", "a.toml", "b.toml", "--live", "--budget", "4s", "--slice", "50ms", "--order-seed", "7"],
     );
     ran.assert_code(0);
     assert_eq!(comparison.outcome, Outcome::Complete);
@@ -176,7 +180,7 @@ fn a_contradicted_side_gives_no_winner_however_fast_it_is() {
             "--vary",
             "filename=full.dat,sparse.dat",
             "--budget",
-            "1s",
+            "4s",
             "--slice",
             "50ms",
             "--fail-if",
@@ -250,7 +254,7 @@ fn two_records_are_compared_in_the_past_tense_and_a_gate_on_them_is_undecided() 
     let sandbox = Sandbox::new();
     let a = run_record(&sandbox, "a.json", &[]);
     let b = run_record(&sandbox, "b.json", &["--simulated", "service=120us"]);
-    let (ran, comparison) = compared(&sandbox, &["compare", &a, &b]);
+    let (ran, comparison) = compared(&sandbox, &["compare", "-v", &a, &b]);
     ran.assert_code(0);
     let found = answer(&comparison, 1, Metric::Iops);
     assert!((found.ratio.expect("a ratio").estimate - 1.0 / 1.2).abs() < 1e-3, "{found:?}");
@@ -269,7 +273,7 @@ fn records_of_different_loads_are_refused_unless_the_difference_is_accepted() {
     let a = run_record(&sandbox, "a.json", &[]);
     let b = run_record(&sandbox, "b.json", &["--bs", "64k"]);
     sandbox.run(&["compare", &a, &b]).assert_refused(&["bs differs: 4k in", "64k in", "--accept-difference bs"]);
-    let ran = sandbox.run(&["compare", &a, &b, "--accept-difference", "bs"]);
+    let ran = sandbox.run(&["compare", "-v", &a, &b, "--accept-difference", "bs"]);
     ran.assert_code(0);
     assert!(ran.out.contains("bs: 4k in A, 64k in B"), "{ran:?}");
 }
@@ -340,7 +344,7 @@ fn results_of_fio_are_shown_next_to_each_other_without_an_interval() {
     fs::write(&a, FIO.replace("IOPS", "50000.0")).expect("a file");
     fs::write(&b, FIO.replace("IOPS", "60000.0")).expect("a file");
     let (a, b) = (a.to_str().expect("UTF-8"), b.to_str().expect("UTF-8"));
-    let (ran, comparison) = compared(&sandbox, &["compare", a, b]);
+    let (ran, comparison) = compared(&sandbox, &["compare", "-v", a, b]);
     ran.assert_code(0);
     assert!(comparison.parts[0].answers.iter().all(|a| a.ratio.is_none() && a.conclusion == Conclusion::CannotTell));
     assert!(ran.out.contains("50,000 1/s") && ran.out.contains("60,000 1/s") && ran.out.contains("90.0 µs"), "{ran:?}");

@@ -55,7 +55,7 @@ fn a_job_on_tmpfs_is_not_better_than_itself_more_often_than_stated() {
             "--vary",
             "iodepth=1,1",
             "--budget",
-            "2s",
+            "3s",
             "--slice",
             "20ms",
             "--order-seed",

@@ -125,7 +125,7 @@ fn an_existing_output_of_a_job_is_replaced_only_with_the_option_replace() {
     sandbox.run(&["run", "job.toml", "--json", "out.json"]).assert_code(0);
     assert!(fs::read_to_string(sandbox.path("out.json")).expect("a record").starts_with('{'));
     let slices =
-        ["compare", "job.toml", "job.toml", "--live", "--budget", "1", "--slice", "50ms", "--write_bw_log", "s"];
+        ["compare", "job.toml", "job.toml", "--live", "--budget", "4", "--slice", "50ms", "--write_bw_log", "s"];
     let ran = sandbox.run(&slices);
     assert!(!ran.err.contains("cannot be written"), "a slice does not take its own log for another's: {ran:?}");
     assert!(sandbox.path("s_bw.1.log").exists(), "{ran:?}");

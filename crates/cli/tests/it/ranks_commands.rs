@@ -49,7 +49,9 @@ fn a_comparison_runs_each_slice_on_all_ranks_and_sums_their_rates() {
     assert_eq!(comparison.outcome, Outcome::Complete);
     let part = &comparison.parts[0];
     let answer = part.answers.iter().find(|answer| answer.metric == Metric::Iops).expect("of IOPS");
-    assert_eq!(answer.conclusion, Conclusion::Better, "{answer:?}");
+    // On a busy machine a side is disturbed, and then there is no winner.
+    let may_win = part.without_a_winner(1).is_empty();
+    assert_eq!(answer.conclusion, if may_win { Conclusion::Better } else { Conclusion::CannotTell }, "{answer:?}");
     let ratio = answer.ratio.as_ref().expect("a ratio");
     assert!(ratio.low <= 2.0 && ratio.high >= 2.0 && ratio.low > 1.5, "{ratio:?}");
     // Three ranks at 500 I/Os a second are 1,500: one rank's figures would be a third.
@@ -87,7 +89,7 @@ fn a_comparison_on_files_gives_each_rank_its_own() {
         "--slice",
         "50ms",
         "--budget",
-        "2s",
+        "4s",
         "--no-evidence",
         "--json",
         path.to_str().expect("UTF-8"),

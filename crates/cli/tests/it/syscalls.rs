@@ -191,7 +191,7 @@ fn a_comparison_of_recorded_and_plain_slices_shows_the_calls_of_the_recorded_sid
     let sandbox = Sandbox::new();
     let (json, html) = (sandbox.aside("comparison.json"), sandbox.aside("comparison.html"));
     let job = "compare --live --vary trace_syscalls=false,true --rw randread --bs 4k --size 4m --ioengine psync \
-               --no-evidence --budget 2s --slice 100ms";
+               --no-evidence --budget 4s --slice 100ms -v";
     let mut arguments: Vec<&str> = job.split_whitespace().collect();
     let paths = [json.to_str().expect("UTF-8"), html.to_str().expect("UTF-8")];
     arguments.extend(["--json", paths[0], "--html", paths[1]]);

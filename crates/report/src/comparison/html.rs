@@ -1,6 +1,8 @@
 //! A comparison as one self-contained HTML page, in the style of a record's page.
 
+use super::answer::{HEADLINES_MAX, comparison_answer, shown};
 use super::grid::Grid;
+use super::json::answered;
 use super::{plots, words};
 use crate::badge::Badge;
 use crate::page::{command_line, data, render};
@@ -11,11 +13,12 @@ use trueio_model::{Comparison, Conclusion, GateVerdict, Metric, Part};
 const BODY: &str = include_str!("page.html");
 /// With more sides than this, tables are folded, and curves of single sides are omitted.
 const SIDES_MAX: usize = 8;
-/// With more sides than this, the best ones are the answer, and not a headline for each.
-const HEADLINES_MAX: usize = 4;
 
 /// Renders the comparison as a self-contained HTML page.
 pub fn comparison_html(comparison: &Comparison) -> String {
+    let document = data(&answered(comparison));
+    let answer = comparison_answer(comparison);
+    let comparison = &*shown(comparison);
     let setting = comparison.setting.as_deref();
     let facts = setting.map(|record| {
         let lines = record.targets.iter().flat_map(crate::words::target_lines);
@@ -53,7 +56,7 @@ pub fn comparison_html(comparison: &Comparison) -> String {
             .find(|class| gates.iter().any(|gate| gate.class == *class))
             .unwrap_or("none"),
         gates,
-        answer: answer(comparison).iter().map(|s| cleaned(s)).collect(),
+        answer: answer.headline.iter().map(|s| cleaned(s)).collect(),
         parts: comparison.parts.iter().map(|part| PagePart::of(comparison, part)).collect(),
         differences: words::differences(comparison).iter().map(|s| cleaned(s)).collect(),
         notes: comparison.notes.iter().map(|s| cleaned(s)).collect(),
@@ -61,7 +64,7 @@ pub fn comparison_html(comparison: &Comparison) -> String {
         meaning: words::meaning(comparison),
         copy_markdown: data(&super::comparison_markdown(comparison)),
         copy_command: data(&command_line(&comparison.command)),
-        document: data(comparison),
+        document,
     };
     render(&cleaned(&format!("{title} {subject} – {started}")), BODY, &page)
 }
@@ -74,22 +77,6 @@ fn subject(comparison: &Comparison) -> String {
         [a, b] => format!("· {} and {}", a.name, b.name),
         [a, rest @ ..] => format!("· {} and {} more", a.name, rest.len()),
     }
-}
-
-/// Returns the headlines of all parts; of many sides the best ones.
-fn answer(comparison: &Comparison) -> Vec<String> {
-    let mut lines = Vec::new();
-    for part in &comparison.parts {
-        let of = if comparison.parts.len() > 1 { format!("{}: ", part.name) } else { String::new() };
-        let count = part.sides.len().saturating_sub(1);
-        if count > HEADLINES_MAX {
-            lines.extend(words::best(part).map(|sentence| format!("{of}{sentence}")));
-            lines.push(format!("{of}The tables below compare each side with A, and say which differences are shown."));
-        } else {
-            lines.extend((1..=count).map(|side| format!("{of}{}", words::headline(comparison, part, side))));
-        }
-    }
-    lines
 }
 
 fn cleaned(text: &str) -> String {
@@ -156,6 +143,8 @@ struct PageSide {
 struct Table {
     folded: bool,
     letter: String,
+    /// The title of the column of changes.
+    ratio_title: String,
     headline: String,
     rows: Vec<Row>,
 }
@@ -223,10 +212,11 @@ impl Table {
         Self {
             folded: part.sides.len() > HEADLINES_MAX,
             letter: words::letter(side),
+            ratio_title: words::ratio_title(comparison, side),
             headline: cleaned(&words::headline(comparison, part, side)),
             rows: rows
                 .map(|answer| {
-                    let (why, needs) = match words::not_the_disk(part, answer.side) {
+                    let (why, needs) = match words::no_winner(part, answer.side) {
                         Some(why) => (why, String::new()),
                         None => (answer.reason.clone().unwrap_or_default(), words::needs(answer)),
                     };

@@ -1,5 +1,6 @@
 //! Writes a comparison as JSON, and reads it.
 
+use super::answer::comparison_answer;
 use trueio_model::{COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, Document};
 
 /// The reason why a text could not be read as a comparison.
@@ -19,9 +20,14 @@ pub enum ComparisonError {
     Damaged(#[source] serde_json::Error),
 }
 
-/// Formats the comparison as indented JSON, without a line feed at its end.
+/// Formats the comparison as indented JSON with its answer, without a line feed at its end.
 pub fn comparison_json(comparison: &Comparison) -> String {
-    crate::json::indented(comparison)
+    crate::json::indented(&answered(comparison))
+}
+
+/// Returns the comparison with its answer.
+pub(super) fn answered(comparison: &Comparison) -> Comparison {
+    Comparison { answer: Some(Box::new(comparison_answer(comparison))), ..comparison.clone() }
 }
 
 /// Reads a comparison of this or any earlier version. Never panics, whatever the text.
@@ -45,6 +51,8 @@ pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
         Some(version) if version > u64::from(COMPARISON_VERSION) => Err(ComparisonError::Newer(version)),
         Some(1..) => {
             let mut comparison = Comparison::from_json(text).map_err(ComparisonError::Damaged)?;
+            // It is derived.
+            comparison.answer = None;
             comparison.setting.iter_mut().for_each(|record| record.upgrade());
             Ok(comparison)
         }

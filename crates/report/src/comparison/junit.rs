@@ -6,12 +6,14 @@
 //! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read
 //! the same.
 
+use super::answer::shown;
 use super::words;
 use crate::junit::{Case, CaseResult, document, unfinished};
 use trueio_model::{Comparison, Conclusion, GateVerdict, Outcome};
 
 /// Formats the comparison as JUnit XML, ending with a line feed.
 pub fn comparison_junit(comparison: &Comparison) -> String {
+    let comparison = &*shown(comparison);
     let of_gates = comparison.gates.iter().map(|gate| {
         let part = if gate.part.is_empty() { String::new() } else { format!("{}: ", gate.part) };
         Case {
@@ -34,7 +36,8 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
             result: match words::concluded(part, answer) {
                 Conclusion::CannotTell => {
-                    CaseResult::Skipped(answer.reason.clone().unwrap_or_else(|| conclusion.clone()))
+                    let why = words::no_winner(part, answer.side).or_else(|| answer.reason.clone());
+                    CaseResult::Skipped(why.unwrap_or_else(|| conclusion.clone()))
                 }
                 _ => CaseResult::Passed,
             },

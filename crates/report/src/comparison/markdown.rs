@@ -1,5 +1,6 @@
 //! A comparison as Markdown, for the summary of a pull request.
 
+use super::answer::shown;
 use super::words;
 use crate::badge::Badge;
 use crate::markdown::escaped;
@@ -7,6 +8,7 @@ use trueio_model::{Comparison, GateVerdict};
 
 /// Formats the comparison as Markdown (GitHub's tables), ending with a line feed.
 pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let comparison = &*shown(comparison);
     let mut out = String::from("## trueio compare\n\n");
     for gate in &comparison.gates {
         let mark = match gate.verdict {
@@ -39,12 +41,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             out.push_str(&format!("\n{}\n", escaped(&sentence)));
         }
         if let Some(sentence) = words::best(part) {
-            out.push_str(&format!("\n{}\n", escaped(&sentence)));
+            out.push_str(&format!("\n{}\n", escaped(sentence.sentence())));
         }
         for side in 1..part.sides.len() {
             out.push_str(&format!("\n{}\n\n", escaped(&words::headline(comparison, part, side))));
             let letter = words::letter(side);
-            out.push_str(&format!("| | A | {letter} | {letter} to A | between | |\n|---|--:|--:|--:|---|---|\n"));
+            let title = words::ratio_title(comparison, side);
+            out.push_str(&format!("| | A | {letter} | {title} | between | |\n|---|--:|--:|--:|---|---|\n"));
             for answer in part.answers.iter().filter(|a| a.side == side) {
                 let (ratio, interval) = match &answer.ratio {
                     Some(r) => (words::change_of(r), format!("{} and {}", words::change(r.low), words::change(r.high))),

@@ -1,12 +1,14 @@
 //! A comparison as text for a terminal, and its progress line.
 
+use super::answer::shown;
 use super::words;
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of, wrap};
 use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
 
-/// Renders the comparison as text, ending with a line feed.
+/// Renders every detail of the comparison as text, ending with a line feed.
 pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
+    let comparison = &*shown(comparison);
     let mut page = Page::new(style);
     head(&mut page, comparison);
     for part in &comparison.parts {
@@ -86,7 +88,7 @@ fn part_of(page: &mut Page, comparison: &Comparison, part: &Part) {
     }
     if let Some(sentence) = words::best(part) {
         page.out.push('\n');
-        page.sentence(&sentence);
+        page.sentence(sentence.sentence());
     }
     for side in 1..part.sides.len() {
         page.out.push('\n');
@@ -102,7 +104,7 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
         String::new(),
         "A".to_owned(),
         letter.clone(),
-        format!("{letter} to A"),
+        words::ratio_title(comparison, side),
         "between".to_owned(),
         String::new(),
     ]];
@@ -173,10 +175,14 @@ fn syscalls(page: &mut Page, part: &Part) {
 }
 
 fn gates(page: &mut Page, comparison: &Comparison) {
-    if comparison.gates.is_empty() {
-        return;
+    if !comparison.gates.is_empty() {
+        page.heading("Gates");
+        gate_lines(page, comparison);
     }
-    page.heading("Gates");
+}
+
+/// Prints a line for each gate.
+pub(super) fn gate_lines(page: &mut Page, comparison: &Comparison) {
     for gate in &comparison.gates {
         let paint = match gate.verdict {
             GateVerdict::Shown => Paint::Bad,
@@ -192,7 +198,7 @@ fn gates(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn paint_of(conclusion: Conclusion) -> Paint {
+pub(super) fn paint_of(conclusion: Conclusion) -> Paint {
     match conclusion {
         Conclusion::Better | Conclusion::BetterSizeUnclear => Paint::Good,
         Conclusion::Worse | Conclusion::WorseSizeUnclear => Paint::Bad,

@@ -3,8 +3,8 @@
 use crate::text::{counted, figure};
 use crate::words::level_words;
 use trueio_model::{
-    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Method, Metric, Part, Ratio, Side, Statement,
-    StatementKind, units,
+    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Mark, Method, Metric, Part, Ratio, Side,
+    Statement, StatementKind, units,
 };
 
 /// Returns `A`, `B`, … `Z`, then `side 27`.
@@ -37,9 +37,32 @@ pub(super) fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Returns a side's value of a metric; `–` without one.
+/// Returns a side's value of a metric, ready to be printed: `–` without one, `x` if it is withheld.
 pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
+    if !side.mark().is_of_the_disk() {
+        return "x".to_owned();
+    }
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
+}
+
+/// Returns the title of the column of changes: how they are computed.
+pub(super) fn ratio_title(comparison: &Comparison, side: usize) -> String {
+    let how = if comparison.method == Method::Records { "by intervals" } else { "paired" };
+    format!("{} to A, {how}", letter(side))
+}
+
+/// Returns the mean number of bytes of an I/O of each of two sides, if they differ.
+fn block_sizes(part: &Part, side: usize) -> Option<(f64, f64)> {
+    /// Means of random sizes differ by less.
+    const SAME_MAX: f64 = 1.05;
+    let mean = |side: usize| {
+        let of = |metric: Metric| part.sides.get(side)?.figures.iter().find(|figure| figure.metric == metric);
+        let mean = of(Metric::Bandwidth)?.value / of(Metric::Iops)?.value;
+        Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0)
+    };
+    let (first, this) = (mean(0)?, mean(side)?);
+    let ratio = if first > this { first / this } else { this / first };
+    (ratio > SAME_MAX).then_some((first, this))
 }
 
 /// Smaller differences of figure and change are those of their roundings and of the two methods.
@@ -90,15 +113,21 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Returns the conclusion of an answer. Between sides that are not the disk there is none.
+/// Returns the conclusion of an answer. Between sides of which one is not confirmed there is none.
 pub(super) fn concluded(part: &Part, answer: &Answer) -> Conclusion {
-    if part.not_the_disk(answer.side).is_empty() { answer.conclusion } else { Conclusion::CannotTell }
+    if part.without_a_winner(answer.side).is_empty() { answer.conclusion } else { Conclusion::CannotTell }
+}
+
+/// Returns the worst word of a side and the first one.
+pub(super) fn worst_of(part: &Part, side: usize) -> Mark {
+    let marks = [0, side].into_iter().filter_map(|index| Some(part.sides.get(index)?.mark()));
+    marks.max().unwrap_or(Mark::Unverified)
 }
 
 /// Describes a conclusion.
 pub(super) fn conclusion(part: &Part, answer: &Answer, margin: f64) -> String {
-    if !part.not_the_disk(answer.side).is_empty() {
-        return "not the disk".to_owned();
+    if !part.without_a_winner(answer.side).is_empty() {
+        return worst_of(part, answer.side).word().to_owned();
     }
     let (better, worse) = match answer.metric {
         Metric::CpuPerIo => ("less CPU", "more CPU"),
@@ -115,15 +144,13 @@ pub(super) fn conclusion(part: &Part, answer: &Answer, margin: f64) -> String {
     }
 }
 
-/// Returns why a side cannot be compared with the first one; `None` if both measured the disk.
-pub(super) fn not_the_disk(part: &Part, side: usize) -> Option<String> {
-    let names: Vec<String> = part.not_the_disk(side).into_iter().map(|index| side_name(part, index)).collect();
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    (!names.is_empty()).then(|| format!("{} {verb} not the disk", names.join(" and ")))
+/// Returns why there is no winner between a side and the first one; `None` if there may be one.
+pub(super) fn no_winner(part: &Part, side: usize) -> Option<String> {
+    part.obstacle_to_a_winner(side, |index| side_name(part, index))
 }
 
 /// Returns `B (after)`.
-fn side_name(part: &Part, index: usize) -> String {
+pub(super) fn side_name(part: &Part, index: usize) -> String {
     part.sides.get(index).map_or_else(String::new, |side| format!("{} ({})", letter(index), side.name))
 }
 
@@ -146,15 +173,56 @@ pub(super) fn needs(answer: &Answer) -> String {
     format!("about {pairs} ({}) would decide it", units::format_duration_ns(needs.time_ns))
 }
 
-/// Returns the sentence that compares one side with the first. It names a winner only between sides that measured the disk.
+/// Returns the sentence that compares one side with the first. It names a winner only between sides that are confirmed, or unverified with
+/// a clause that states it.
 pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> String {
-    let (this, first) = (side_name(part, side), side_name(part, 0));
-    if let Some(reason) = not_the_disk(part, side) {
+    if let Some(reason) = no_winner(part, side) {
         return format!("No winner is named: {reason}.");
     }
-    let compared = compared(comparison, part, side, &this, &first);
-    let made = Statement::on(StatementKind::Winner, compared, grounds(part, &[0, side]));
-    made.map_or_else(|| format!("{this} cannot be compared with {first}."), |made| made.sentence().to_owned())
+    winner(comparison, part, side).map_or_else(
+        || format!("{} cannot be compared with {}.", side_name(part, side), side_name(part, 0)),
+        |made| made.sentence().to_owned(),
+    )
+}
+
+/// Returns the statement that compares one side with the first; `None` between sides of which one is not confirmed.
+pub(super) fn winner(comparison: &Comparison, part: &Part, side: usize) -> Option<Statement> {
+    let (this, first) = (side_name(part, side), side_name(part, 0));
+    let compared = match block_sizes(part, side) {
+        Some(sizes) => compared_by_both(comparison, part, side, sizes),
+        None => compared(comparison, part, side, &this, &first),
+    };
+    Statement::on(StatementKind::Winner, compared, grounds(part, &[0, side]))
+}
+
+/// Compares sides of different block sizes by bandwidth and by IOPS: each may have another winner.
+fn compared_by_both(comparison: &Comparison, part: &Part, side: usize, sizes: (f64, f64)) -> String {
+    let verb = if comparison.method == Method::Records { "was" } else { "is" };
+    let by = |metric: Metric| {
+        let name = metric_title(metric);
+        let Some(answer) = part.answers.iter().find(|a| a.side == side && a.metric == metric) else {
+            return format!("not compared by {name}");
+        };
+        let figures = answer.ratio.as_ref().map_or_else(String::new, |ratio| {
+            format!(" ({}, between {} and {})", change_of(ratio), change(ratio.low), change(ratio.high))
+        });
+        match answer.conclusion {
+            Conclusion::Better | Conclusion::BetterSizeUnclear => format!("faster by {name}{figures}"),
+            Conclusion::Worse | Conclusion::WorseSizeUnclear => format!("slower by {name}{figures}"),
+            Conclusion::Same => format!("equal by {name}{figures}"),
+            Conclusion::CannotTell => format!("undecided by {name}{figures}"),
+        }
+    };
+    let size = |mean: f64| units::format_bytes(mean.round() as u64);
+    format!(
+        "Compared with {}, {} {verb} {} and {}; their block sizes differ: {} and {}.",
+        side_name(part, 0),
+        side_name(part, side),
+        by(Metric::Bandwidth),
+        by(Metric::Iops),
+        size(sizes.0),
+        size(sizes.1)
+    )
 }
 
 fn compared(comparison: &Comparison, part: &Part, side: usize, this: &str, first: &str) -> String {
@@ -236,7 +304,7 @@ pub(super) fn meaning(comparison: &Comparison) -> String {
 pub(super) fn reasons(part: &Part) -> Vec<String> {
     let mut found: Vec<(usize, String, Vec<&'static str>)> = Vec::new();
     for answer in part.answers.iter().filter(|answer| concluded(part, answer) == Conclusion::CannotTell) {
-        let withheld = not_the_disk(part, answer.side);
+        let withheld = no_winner(part, answer.side);
         // A longer run decides nothing about another thing.
         let needs = if withheld.is_some() { String::new() } else { needs(answer) };
         let mut text = withheld.or_else(|| answer.reason.clone()).unwrap_or_default();
@@ -299,11 +367,11 @@ pub(super) fn divergences(comparison: &Comparison, part: &Part) -> Vec<String> {
     part.answers.iter().filter_map(of_answer).collect()
 }
 
-/// Returns which of many sides was best, as measured, of those that measured the disk; `None` for two sides, or without a rate.
-pub(super) fn best(part: &Part) -> Option<String> {
+/// Returns which of many sides was best, as measured, of those that are confirmed or unverified; `None` for two sides, or without a rate.
+pub(super) fn best(part: &Part) -> Option<Statement> {
     let of = |side: &Side, metric: Metric| side.figures.iter().find(|f| f.metric == metric).map(|f| f.value);
-    let is_of_disk = |(_, side): &(usize, &Side)| side.mark().is_of_the_disk();
-    let sides: Vec<(usize, &Side)> = part.sides.iter().enumerate().filter(is_of_disk).collect();
+    let may_win = |(_, side): &(usize, &Side)| side.mark().permits_a_winner();
+    let sides: Vec<(usize, &Side)> = part.sides.iter().enumerate().filter(may_win).collect();
     let found = |metric: Metric, is_more_better: bool| {
         let values = sides.iter().filter_map(|(index, side)| Some((*index, of(side, metric)?)));
         let (index, value) =
@@ -318,11 +386,11 @@ pub(super) fn best(part: &Part) -> Option<String> {
     });
     let of = match part.sides.len() - sides.len() {
         0 => format!("Of {} sides", sides.len()),
-        _ => format!("Of the {} sides that measured the disk,", sides.len()),
+        _ => format!("Of the {} sides that are not disturbed, unsteady or withheld,", sides.len()),
     };
     let text = format!("{of} {most} had the most IOPS, {rate}{shortest}.");
     let indices: Vec<usize> = sides.iter().map(|(index, _)| *index).collect();
-    Some(Statement::on(StatementKind::Winner, text, grounds(part, &indices))?.sentence().to_owned())
+    Statement::on(StatementKind::Winner, text, grounds(part, &indices))
 }
 
 /// Returns the sentences of each side's suspect and contradicting checks.

@@ -3,11 +3,12 @@
 
 use trueio_model::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, EvidenceLevel, Figure,
-    GateResult, GateVerdict, Histogram, Method, Metric, Needs, Outcome, Part, Ratio, Side, Slice, ToolFacts, Verdict,
+    GateResult, GateVerdict, Histogram, Mark, Method, Metric, Needs, Outcome, Part, Ratio, Side, Slice, ToolFacts,
+    Verdict,
 };
 use trueio_report::{
-    ComparisonError, Style, comparison_html, comparison_json, comparison_junit, comparison_markdown,
-    comparison_terminal, parse_comparison,
+    ComparisonError, Document, Format, Style, comparison_answer, comparison_html, comparison_json, comparison_junit,
+    comparison_markdown, comparison_screen, comparison_terminal, parse_comparison,
 };
 
 const EVIL: &str = "<script>alert(1)</script>\x1b[2J|`@everyone`&\"'";
@@ -104,6 +105,7 @@ fn comparison(name: &str) -> Comparison {
             sentence: format!("{name}: iops −10 %"),
         }],
         outcome: Outcome::Complete,
+        answer: None,
     }
 }
 
@@ -111,42 +113,162 @@ fn style(width: usize) -> Style {
     Style { width, color: false, unicode: true }
 }
 
-/// Goal: no winner is named between sides that are not the disk, and one between unverified sides is hedged. Method: the same answers, with
-/// each word of a side, in every output.
+/// Goal: no winner is named between sides of which one is not confirmed, and one between unverified sides is hedged. Method: the same
+/// answers, with each word of a side, in every output.
 #[test]
-fn no_winner_is_named_between_sides_that_are_not_the_disk() {
-    use trueio_model::Mark;
+fn no_winner_is_named_between_sides_that_are_not_confirmed() {
     let texts = |marks: [Mark; 2]| {
         let mut comparison = comparison("after");
         comparison.gates.clear();
         comparison.parts[0].sides.iter_mut().zip(marks).for_each(|(side, mark)| side.word = Some(mark));
-        [
+        let document = Document::Comparison(Box::new(comparison.clone()));
+        let answer = comparison_answer(&comparison);
+        let json = serde_json::to_string(&answer).expect("JSON");
+        vec![
             comparison_terminal(&comparison, &style(400)),
+            comparison_screen(&comparison, &style(80), "add -v"),
             comparison_markdown(&comparison),
             comparison_html(&comparison).split("<script").next().unwrap_or_default().to_owned(),
             comparison_junit(&comparison),
+            document.render(Format::Csv, &[]).expect("CSV"),
+            document.render(Format::Prometheus, &[]).expect("metrics"),
+            json,
         ]
     };
-    for marks in [[Mark::NotTheDisk; 2], [Mark::Confirmed, Mark::NotTheDisk], [Mark::Failed, Mark::Disturbed]] {
+    let open = Mark::ALL.into_iter().filter(|mark| !mark.permits_a_winner());
+    let pairs = open.flat_map(|mark| [[mark; 2], [Mark::Confirmed, mark], [mark, Mark::Unverified]]);
+    for marks in pairs {
+        let worst = marks[0].max(marks[1]);
         for (index, text) in texts(marks).into_iter().enumerate() {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             // The page explains its margin in general.
-            let of_page = if index == 2 { &["no difference larger than"][..] } else { &[] };
-            let words = ["faster than", "slower than", "no difference larger than", "more pairs"];
+            let of_page = if index == 3 { &["no difference larger than"][..] } else { &[] };
+            let words =
+                ["faster", "slower", "no difference larger than", "equal", "more pairs", ",worse", ",better", ",same"];
             for word in words.iter().filter(|word| !of_page.contains(word)) {
-                assert!(!text.contains(word), "`{word}` with {marks:?}:\n{text}");
+                assert!(!text.contains(word), "`{word}` with {marks:?} in output {index}:\n{text}");
             }
-            assert!(text.contains("not the disk"), "{text}");
+            // CSV and metrics hold numbers.
+            assert!([5, 6].contains(&index) || text.contains(worst.word()), "{marks:?} in output {index}:\n{text}");
+            if !worst.is_of_the_disk() {
+                // An axis of the page has 10,000.
+                let figure = if marks[1] == worst { "9,009" } else { "10,000 1/s" };
+                assert!(!text.contains(figure), "a withheld figure in output {index}:\n{text}");
+            }
         }
     }
-    let [terminal, ..] = texts([Mark::NotTheDisk; 2]);
-    assert!(terminal.contains("No winner is named: A (before) and B (after) are not the disk."), "{terminal}");
-    let [terminal, ..] = texts([Mark::Unverified; 2]);
-    assert!(terminal.contains("A and B are unverified: this holds if the disk is what was measured."), "{terminal}");
-    let [terminal, ..] = texts([Mark::Confirmed; 2]);
-    assert!(
-        terminal.contains("B (after) is slower than A (before): ") && !terminal.contains("this holds if"),
-        "{terminal}"
+    let terminal = |marks: [Mark; 2]| texts(marks).swap_remove(0);
+    let text = terminal([Mark::NotTheDisk; 2]);
+    assert!(text.contains("No winner is named: A (before) and B (after) are not the disk."), "{text}");
+    let text = terminal([Mark::Unsteady, Mark::Disturbed]);
+    assert!(text.contains("No winner is named: A (before) is unsteady, B (after) is disturbed."), "{text}");
+    let text = terminal([Mark::Unverified; 2]);
+    assert!(text.contains("A and B are unverified: this holds if the disk is what was measured."), "{text}");
+    let text = terminal([Mark::Confirmed; 2]);
+    assert!(text.contains("B (after) is slower than A (before): ") && !text.contains("this holds if"), "{text}");
+}
+
+/// Goal: the screen begins and ends with the answer and fits 24 lines of 80 columns. Method: equal and different sides, which are kept as
+/// text, and many sides, parts, long names, doubts and gates. `TRUEIO_BLESS=1` rewrites the texts; read the difference.
+#[test]
+fn the_screen_begins_and_ends_with_the_answer_and_fits_80_by_24() {
+    let side = |name: &str, iops: f64, ns: f64| Side {
+        reasons: Vec::new(),
+        figures: vec![
+            Figure { metric: Metric::Bandwidth, value: iops * 4096.0 },
+            Figure { metric: Metric::Iops, value: iops },
+            Figure { metric: Metric::P50, value: ns },
+            Figure { metric: Metric::P99, value: ns * 2.1 },
+            Figure { metric: Metric::P999, value: ns * 9.0 },
+            Figure { metric: Metric::CpuPerIo, value: 5_800.0 },
+        ],
+        ..side(name, 100_000)
+    };
+    let of = |conclusions: [Conclusion; 6], ratio: f64, sides: Vec<Side>| {
+        let answers = Metric::ALL.into_iter().zip(conclusions).map(|(metric, conclusion)| {
+            let ratio = match metric {
+                Metric::CpuPerIo => 1.0,
+                _ if metric.is_more_better() => ratio,
+                _ => 1.0 / ratio,
+            };
+            answer(metric, conclusion, Some((ratio, ratio * 0.98, ratio * 1.02)))
+        });
+        let mut one = comparison("after");
+        (one.gates, one.differences, one.notes) = (Vec::new(), Vec::new(), Vec::new());
+        one.parts[0].answers = answers.collect();
+        one.parts[0].sides = sides;
+        one
+    };
+    use Conclusion::{Same, Worse};
+    let equal = of([Same; 6], 1.002, vec![side("before", 10_000.0, 98e3), side("after", 10_020.0, 97.8e3)]);
+    let different = of(
+        [Worse, Worse, Worse, Worse, Worse, Same],
+        0.9,
+        vec![side("before", 10_000.0, 98e3), side("after", 9_000.0, 109e3)],
     );
+    for (name, comparison) in [("equal", &equal), ("different", &different)] {
+        crate::outputs::assert_expected(
+            &format!("screen-compare-{name}.txt"),
+            &comparison_screen(comparison, &style(80), "add -v"),
+        );
+    }
+    let mut gated =
+        comparison("after with a name that is longer than any line of eighty columns would have room for it");
+    gated.parts[0].sides[0].word = Some(Mark::Disturbed);
+    let mut many = different.clone();
+    many.parts[0].sides = (0..32).map(|n| side(&format!("iodepth={n}"), 1_000.0 * f64::from(n + 1), 1e5)).collect();
+    let mut parts = different.clone();
+    parts.parts = (0..12).map(|n| Part { name: format!("load {n}"), ..different.parts[0].clone() }).collect();
+    for comparison in [equal, different, gated, many, parts] {
+        let text = comparison_screen(&comparison, &style(80), "add -v");
+        assert!(text.lines().count() <= 23, "{} lines:\n{text}", text.lines().count());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let first = text.lines().next().unwrap_or_default();
+        assert!(text.lines().skip(1).any(|line| line == first), "the answer stands at the end, too:\n{text}");
+    }
+}
+
+/// Goal: sides of different block sizes are compared by bandwidth and by IOPS, and the answer names both.
+#[test]
+fn different_block_sizes_are_compared_by_bandwidth_too() {
+    let mut comparison = comparison("after");
+    let part = &mut comparison.parts[0];
+    part.sides[0].figures = vec![
+        Figure { metric: Metric::Bandwidth, value: 40_960_000.0 },
+        Figure { metric: Metric::Iops, value: 10_000.0 },
+    ];
+    part.sides[1].figures = vec![
+        Figure { metric: Metric::Bandwidth, value: 143_360_000.0 },
+        Figure { metric: Metric::Iops, value: 2_187.5 },
+    ];
+    part.answers = vec![
+        answer(Metric::Bandwidth, Conclusion::Better, Some((3.5, 3.4, 3.6))),
+        answer(Metric::Iops, Conclusion::Worse, Some((0.22, 0.21, 0.23))),
+    ];
+    assert_eq!(
+        comparison_answer(&comparison).headline,
+        [
+            "Compared with A (before), B (after) is faster by bandwidth (×3.50, between ×3.40 and ×3.60) and slower by IOPS (−78 %, between −79 % \
+          and −77 %); their block sizes differ: 4 KiB and 64 KiB."
+        ]
+    );
+}
+
+/// Goal: the JSON has the answer with every figure ready to use, and reading it drops the answer.
+#[test]
+fn the_json_of_a_comparison_has_its_answer() {
+    let mut comparison = comparison("after");
+    comparison.parts[0].sides[1].word = Some(Mark::NotTheDisk);
+    let text = comparison_json(&comparison);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let answer = comparison_answer(&comparison);
+    assert_eq!(value["answer"], serde_json::to_value(&answer).expect("JSON"));
+    assert!(answer.statements.is_empty());
+    for figure in &answer.figures {
+        assert_eq!(figure.is_shown, figure.verdict != Mark::NotTheDisk, "{figure:?}");
+        assert!(figure.is_shown || (figure.value, figure.low) == (None, None), "{figure:?}");
+    }
+    assert_eq!(parse_comparison(&text).expect("a comparison"), comparison);
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn record() -> StudyRecord {
             answers: vec![HOSTILE.to_owned()],
         }],
         outcome: Outcome::Complete,
+        answer: None,
     }
 }
 
