@@ -123,10 +123,8 @@ pub(crate) fn study_junit(study: &StudyRecord) -> String {
 /// Formats the trend.
 pub(crate) fn trend_junit(trend: &Trend) -> String {
     let of_series = |series: &TrendSeries| {
-        let is_more_better = matches!(series.metric.as_str(), "iops" | "bandwidth");
-        let is_worse = series.changes.last().is_some_and(|change| (change.ratio < 1.0) == is_more_better);
-        let out = series.sentences.join(" ");
-        let result = match (is_worse, series.is_enough) {
+        let out = crate::trend::sentences(series).join(" ");
+        let result = match (crate::trend::is_worse(series), series.is_enough) {
             (true, _) => CaseResult::Failed(out.clone()),
             (false, false) => CaseResult::Skipped("too few runs to show a change of level or its absence".to_owned()),
             (false, true) => CaseResult::Passed,

@@ -76,12 +76,13 @@ pub use standing::{
     Band, ClassValue, LinkLimit, PastRun, PastValues, Placement, Position, Standing, Withheld, class_values, standing,
 };
 pub use study::{
-    StudyError, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,
+    StudyError, parse_study, study_answer, study_html, study_json, study_markdown, study_progress, study_rows,
+    study_terminal,
 };
 pub use summary::{Interval, Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, wrap};
-pub use trend::{TrendError, parse_trend, trend_html, trend_json, trend_markdown, trend_terminal};
+pub use trend::{TrendError, parse_trend, trend_answer, trend_html, trend_json, trend_markdown, trend_terminal};
 pub use verdicts::{
     Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons, reasons_of,
     row_words, worst,

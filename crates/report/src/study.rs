@@ -1,5 +1,6 @@
 //! Every output of a study: terminal, JSON, HTML with plots, and the source's own row format.
 
+mod answer;
 mod html;
 mod json;
 mod markdown;
@@ -7,6 +8,7 @@ mod plots;
 mod terminal;
 mod words;
 
+pub use answer::study_answer;
 pub use html::study_html;
 pub use json::{StudyError, parse_study, study_json};
 pub use markdown::study_markdown;

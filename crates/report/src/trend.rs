@@ -9,7 +9,8 @@ use crate::plot::runs::{RunPoint, trend};
 use crate::text::clean;
 use minijinja::context;
 use trueio_model::{
-    Document, Mark, TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units,
+    Document, DocumentAnswer, Ground, Mark, StatedFigure, Statement, StatementKind, TREND_FORMAT, TREND_VERSION, Trend,
+    TrendPoint, TrendSeries, Verdict, parse_utc, units,
 };
 
 /// The reason why a text could not be read as a trend.
@@ -34,14 +35,130 @@ pub fn parse_trend(text: &str) -> Result<Trend, TrendError> {
     let (format, version) = crate::json::head(text).ok_or(TrendError::NotATrend)?;
     match (format.as_str(), version) {
         (TREND_FORMAT, version) if version > u64::from(TREND_VERSION) => Err(TrendError::Newer(version)),
-        (TREND_FORMAT, 1..) => Trend::from_json(text).map_err(TrendError::Damaged),
+        // The answer is derived.
+        (TREND_FORMAT, 1..) => Ok(Trend { answer: None, ..Trend::from_json(text).map_err(TrendError::Damaged)? }),
         _ => Err(TrendError::NotATrend),
     }
 }
 
-/// Formats the trend as indented JSON, without a line feed at its end.
+/// Formats the trend as indented JSON with its answer, without a line feed at its end.
 pub fn trend_json(trend: &Trend) -> String {
-    crate::json::indented(trend)
+    let answer = Some(Box::new(trend_answer(trend)));
+    crate::json::indented(&Trend { answer, ..trend.clone() })
+}
+
+/// Answers a trend. A change is stated if most runs of both levels are confirmed.
+pub fn trend_answer(trend: &Trend) -> DocumentAnswer {
+    let open: Vec<String> = trend.series.iter().filter_map(unstated).collect();
+    DocumentAnswer {
+        headline: headline(trend),
+        figures: trend.series.iter().flat_map(figures).collect(),
+        statements: trend.series.iter().flat_map(statements).collect(),
+        doubts: open,
+        next_steps: Vec::new(),
+    }
+}
+
+fn mark_of(point: &TrendPoint) -> Mark {
+    Mark::of_words(&point.words).unwrap_or_else(|| Mark::of(point.verdict.unwrap_or(Verdict::Unverified), &[]))
+}
+
+fn figures(series: &TrendSeries) -> Vec<StatedFigure> {
+    let of = |point: &TrendPoint| {
+        let verdict = mark_of(point);
+        let is_shown = verdict.is_of_the_disk();
+        StatedFigure {
+            of: format!("{}, run {}", name_of(series), point.run.run_id),
+            name: series.metric.clone(),
+            value: Some(point.value).filter(|value| is_shown && value.is_finite()),
+            unit: series.unit.clone(),
+            low: None,
+            high: None,
+            sample_count: 1,
+            verdict,
+            cause: point.words.split_once(": ").map_or_else(String::new, |(_, cause)| cause.to_owned()),
+            is_shown,
+        }
+    };
+    series.points.iter().map(of).collect()
+}
+
+/// Returns the words of the levels on both sides of a change: as a level is the median of its runs, its word is the middle one.
+fn grounds(series: &TrendSeries, index: usize) -> Vec<Ground> {
+    let at = |id: &str| series.points.iter().position(|point| point.run.run_id == id);
+    let start = |index: usize| series.changes.get(index).and_then(|change| at(&change.at.run_id));
+    let (Some(middle), before) = (start(index), index.checked_sub(1).and_then(start).unwrap_or(0)) else {
+        return Vec::new();
+    };
+    let end = start(index + 1).unwrap_or(series.points.len());
+    let of = |name: &str, points: Option<&[TrendPoint]>| {
+        let mut marks: Vec<Mark> = points?.iter().map(mark_of).collect();
+        marks.sort_unstable();
+        Some(Ground { load: name.to_owned(), verdict: *marks.get(marks.len() / 2)? })
+    };
+    let levels = [
+        of("the earlier level", series.points.get(before..middle)),
+        of("the later level", series.points.get(middle..end)),
+    ];
+    levels.into_iter().flatten().collect()
+}
+
+fn is_change(sentence: &str) -> bool {
+    sentence.contains(" rose ") || sentence.contains(" fell ")
+}
+
+/// Returns the changes of a series that may be stated, oldest first.
+fn statements(series: &TrendSeries) -> Vec<Statement> {
+    let sentences = series.sentences.iter().filter(|sentence| is_change(sentence));
+    let of = |(index, sentence): (usize, &String)| {
+        let text = format!("{}, {sentence}", name_of(series));
+        Statement::on(StatementKind::Winner, text, grounds(series, index))
+    };
+    sentences.enumerate().filter_map(of).collect()
+}
+
+/// Returns why changes of a series are not stated; `None` if all are.
+fn unstated(series: &TrendSeries) -> Option<String> {
+    let grounds = (0..series.changes.len()).flat_map(|index| grounds(series, index));
+    let worst = grounds.map(|ground| ground.verdict).filter(|mark| !mark.permits_a_winner()).max()?;
+    Some(format!(
+        "{}, {}: a change of level is not stated, because most runs of a level are {}.",
+        name_of(series),
+        title_of(&series.metric).0,
+        worst.word()
+    ))
+}
+
+/// Returns the sentences about a series; of a change that is not stated, the reason.
+pub(crate) fn sentences(series: &TrendSeries) -> Vec<String> {
+    let Some(why) = unstated(series) else { return series.sentences.clone() };
+    series.sentences.iter().filter(|sentence| !is_change(sentence)).cloned().chain([why]).collect()
+}
+
+/// Returns the changes first; without a change the answer is the first sentence about all runs.
+fn headline(trend: &Trend) -> Vec<String> {
+    let changed: Vec<&TrendSeries> = trend.series.iter().filter(|series| !series.changes.is_empty()).collect();
+    if changed.is_empty() {
+        return vec![if trend.series.iter().any(|series| series.is_enough) {
+            "No change of level is shown.".to_owned()
+        } else {
+            "Too few runs to show a change of level or its absence.".to_owned()
+        }];
+    }
+    let of = |series: &&TrendSeries| {
+        let stated = statements(series).first().map(|statement| statement.sentence().to_owned());
+        stated.or_else(|| unstated(series))
+    };
+    let more = changed.len().saturating_sub(CHANGES_MAX);
+    let rest = (more > 0).then(|| format!("The level of {more} more figures changed, see below."));
+    changed.iter().filter_map(of).take(CHANGES_MAX).chain(rest).collect()
+}
+
+/// Returns true if the newest change of a series is stated, and for the worse.
+pub(crate) fn is_worse(series: &TrendSeries) -> bool {
+    let is_more_better = matches!(series.metric.as_str(), "iops" | "bandwidth");
+    let is_worse = series.changes.last().is_some_and(|change| (change.ratio < 1.0) == is_more_better);
+    is_worse && unstated(series).is_none()
 }
 
 /// Formats the trend as text, ending with a line feed.
@@ -52,8 +169,8 @@ pub fn trend_terminal(trend: &Trend) -> String {
     }
     for load in loads(trend) {
         out.push_str(&format!("\n{}  {}\n", clean(&name_of(load[0])), clean(&load[0].load)));
-        for sentence in load.iter().flat_map(|series| &series.sentences) {
-            out.push_str(&format!("  {}\n", clean(sentence)));
+        for sentence in load.iter().flat_map(|series| sentences(series)) {
+            out.push_str(&format!("  {}\n", clean(&sentence)));
         }
     }
     out
@@ -65,8 +182,8 @@ pub fn trend_markdown(trend: &Trend) -> String {
     trend.sentences.iter().for_each(|sentence| out.push_str(&format!("- {}\n", escaped(sentence))));
     for load in loads(trend) {
         out.push_str(&format!("\n### {}\n\n{}\n\n", escaped(&name_of(load[0])), escaped(&load[0].load)));
-        for sentence in load.iter().flat_map(|series| &series.sentences) {
-            out.push_str(&format!("- {}\n", escaped(sentence)));
+        for sentence in load.iter().flat_map(|series| sentences(series)) {
+            out.push_str(&format!("- {}\n", escaped(&sentence)));
         }
     }
     out
@@ -78,31 +195,13 @@ pub fn trend_html(trend: &Trend) -> String {
         .into_iter()
         .map(|load| {
             let plots: Vec<String> = load.iter().filter_map(|series| plot(series)).collect();
-            let sentences: Vec<String> =
-                load.iter().flat_map(|series| &series.sentences).map(|s| clean(s).into_owned()).collect();
-            context! { name => clean(&name_of(load[0])), load => clean(&load[0].load), plots, sentences }
+            let texts: Vec<String> =
+                load.iter().flat_map(|series| sentences(series)).map(|s| clean(&s).into_owned()).collect();
+            context! { name => clean(&name_of(load[0])), load => clean(&load[0].load), plots, sentences => texts }
         })
         .collect();
     let sentences: Vec<String> = trend.sentences.iter().map(|s| clean(s).into_owned()).collect();
-    // What changed comes first; without a change the first sentence about all runs is the answer.
-    let has_changed = |series: &&TrendSeries| !series.changes.is_empty();
-    let answer: Vec<String> = match trend.series.iter().filter(has_changed).collect::<Vec<_>>().as_slice() {
-        [] => vec![if trend.series.iter().any(|series| series.is_enough) {
-            "No change of level is shown.".to_owned()
-        } else {
-            "Too few runs to show a change of level or its absence.".to_owned()
-        }],
-        changed => {
-            let shows = |sentence: &&String| sentence.contains(" rose ") || sentence.contains(" fell ");
-            let of = |series: &&TrendSeries| {
-                let sentence = series.sentences.iter().find(shows)?;
-                Some(clean(&format!("{}, {sentence}", name_of(series))).into_owned())
-            };
-            let more = changed.len().saturating_sub(CHANGES_MAX);
-            let rest = (more > 0).then(|| format!("The level of {more} more figures changed, see below."));
-            changed.iter().filter_map(of).take(CHANGES_MAX).chain(rest).collect()
-        }
-    };
+    let answer: Vec<String> = headline(trend).iter().map(|text| clean(text).into_owned()).collect();
     let device = clean(&trend.device.label).into_owned();
     let title = format!("trend of {device}");
     let page = context! {
@@ -110,7 +209,7 @@ pub fn trend_html(trend: &Trend) -> String {
         command => clean(&command_line(&trend.command)),
         copy_markdown => data(&trend_markdown(trend)),
         copy_command => data(&command_line(&trend.command)),
-        document => data(trend),
+        document => data(&Trend { answer: Some(Box::new(trend_answer(trend))), ..trend.clone() }),
     };
     render(&title, BODY, &page)
 }
@@ -248,6 +347,27 @@ mod tests {
         for words in [" · x not the disk: 96 % from memory · run ", " · + confirmed · run ", " · supported · run "]
         {
             assert!(html.contains(words), "{words}\n{html}");
+        }
+    }
+
+    /// Goal: a change is stated if most runs of both levels are confirmed, in every output. Method: the later level, with each word.
+    #[test]
+    fn a_change_between_levels_that_are_not_confirmed_is_not_stated() {
+        for mark in Mark::ALL {
+            let mut trend = document();
+            for point in &mut trend.series[0].points[6..] {
+                point.words = format!("{}: a reason", mark.word());
+            }
+            let answer = trend_answer(&trend);
+            assert_eq!(answer.statements.len(), usize::from(mark.permits_a_winner()), "{mark:?}");
+            let page = trend_html(&trend).split("<script").next().unwrap().to_owned();
+            for text in [trend_terminal(&trend), trend_markdown(&trend), page, answer.headline.join(" ")] {
+                assert_eq!(text.contains("fell from 100 to 50"), mark.permits_a_winner(), "{mark:?}: {text}");
+                assert_eq!(text.contains("is not stated, because"), !mark.permits_a_winner(), "{mark:?}: {text}");
+            }
+            assert_eq!(crate::junit::trend_junit(&trend).contains("<failure"), mark.permits_a_winner(), "{mark:?}");
+            let value: serde_json::Value = serde_json::from_str(&trend_json(&trend)).unwrap();
+            assert_eq!(value["answer"], serde_json::to_value(&answer).unwrap());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writes a study as JSON, and reads it.
 
+use super::answer::study_answer;
 use trueio_model::{Document, STUDY_FORMAT, STUDY_VERSION, StudyRecord};
 
 /// The reason why a text could not be read as a study's record.
@@ -16,9 +17,10 @@ pub enum StudyError {
     Damaged(#[source] serde_json::Error),
 }
 
-/// Formats the study as indented JSON, without a line feed at its end.
+/// Formats the study as indented JSON with its answer, without a line feed at its end.
 pub fn study_json(study: &StudyRecord) -> String {
-    crate::json::indented(study)
+    let answer = Some(Box::new(study_answer(study)));
+    crate::json::indented(&StudyRecord { answer, ..study.clone() })
 }
 
 /// Reads the record of a study. Never panics, whatever the text.
@@ -36,7 +38,11 @@ pub fn parse_study(text: &str) -> Result<StudyRecord, StudyError> {
     let head: Head = serde_json::from_str(text).map_err(|_| StudyError::NotAStudy)?;
     match (head.format.as_str(), head.version.as_u64()) {
         (Some(STUDY_FORMAT), Some(version)) if version > u64::from(STUDY_VERSION) => Err(StudyError::Newer(version)),
-        (Some(STUDY_FORMAT), Some(1..)) => StudyRecord::from_json(text).map_err(StudyError::Damaged),
+        (Some(STUDY_FORMAT), Some(1..)) => {
+            let study = StudyRecord::from_json(text).map_err(StudyError::Damaged)?;
+            // It is derived.
+            Ok(StudyRecord { answer: None, ..study })
+        }
         _ => Err(StudyError::NotAStudy),
     }
 }

@@ -1,0 +1,61 @@
+//! The answer of a study.
+//!
+//! Its sentences are those of the study, which take only samples that count. A row whose figures the evidence contradicts has none.
+
+use super::words;
+use crate::verdicts::Mark;
+use trueio_model::{DocumentAnswer, StatedFigure, Statistic, StudyMetric, StudyRecord, StudyRow, Verdict};
+
+/// Answers a study.
+pub fn study_answer(study: &StudyRecord) -> DocumentAnswer {
+    let modes = || study.modes.iter();
+    let of_mode =
+        |mode: &str, text: &str| if study.modes.len() > 1 { format!("{mode}: {text}") } else { text.to_owned() };
+    DocumentAnswer {
+        headline: modes().flat_map(|mode| mode.answers.iter().map(move |text| of_mode(&mode.name, text))).collect(),
+        figures: modes().flat_map(|mode| mode.rows.iter().flat_map(move |row| figures(&mode.name, row))).collect(),
+        statements: Vec::new(),
+        doubts: modes()
+            .flat_map(|mode| words::doubts(mode).into_iter().map(move |text| of_mode(&mode.name, &text)))
+            .collect(),
+        next_steps: Vec::new(),
+    }
+}
+
+/// Returns the unit in which documents of studies hold a metric; empty for a count.
+fn unit_of(metric: StudyMetric) -> &'static str {
+    match metric {
+        StudyMetric::Bandwidth => "B/s",
+        StudyMetric::Iops => "1/s",
+        StudyMetric::DiskBusy => "ratio",
+        StudyMetric::DiskRequests | StudyMetric::DiskMerges | StudyMetric::Flushes | StudyMetric::Errors => "",
+        _ => "s",
+    }
+}
+
+fn figures(mode: &str, row: &StudyRow) -> Vec<StatedFigure> {
+    let verdict = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
+    let is_shown = row.verdict != Some(Verdict::Contradicted);
+    let cause = row.checks.iter().find(|check| check.objects()).map_or_else(String::new, |check| check.brief.clone());
+    let of = |figure: &trueio_model::StudyFigure| {
+        let shown = |value: f64| Some(value).filter(|value| is_shown && value.is_finite());
+        let mut name: Vec<String> = figure.op.map(|op| op.to_string()).into_iter().collect();
+        name.push(figure.metric.name().to_owned());
+        if figure.statistic != Statistic::Median {
+            name.push(figure.statistic.name().to_owned());
+        }
+        StatedFigure {
+            of: format!("{mode}: {}", row.name),
+            name: name.join(" "),
+            value: shown(figure.value),
+            unit: unit_of(figure.metric).to_owned(),
+            low: figure.interval.and_then(|(low, _)| shown(low)),
+            high: figure.interval.and_then(|(_, high)| shown(high)),
+            sample_count: u64::from(figure.samples),
+            verdict,
+            cause: cause.clone(),
+            is_shown,
+        }
+    };
+    row.figures.iter().map(of).collect()
+}
