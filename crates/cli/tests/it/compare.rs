@@ -143,7 +143,7 @@ fn two_job_files_on_one_real_file_have_evidence_and_a_verdict_each() {
     let before = sandbox.listing();
     let (ran, comparison) = compared(
         &sandbox,
-        &["compare", "a.toml", "b.toml", "--live", "--budget", "4s", "--slice", "50ms", "--order-seed", "7"],
+        &["compare", "a.toml", "b.toml", "--live", "--budget", "20s", "--slice", "50ms", "--order-seed", "7"],
     );
     ran.assert_code(0);
     assert_eq!(comparison.outcome, Outcome::Complete);
