@@ -124,16 +124,22 @@ fn newest(plan: &Plan, kind: &str, limits: &[Limit]) -> Result<RunRecord, Failur
 
 /// Returns the exit status of a run that measured, and whose outputs were written.
 ///
-/// The first of these that is true: 1, it failed or was interrupted; 1, a limit is missed; 3, a limit is undecided; 1, a figure is not the
+/// The first of these that is true: 1, it failed or was interrupted by a signal; 1, a limit is missed; 3, a limit is undecided; 1, a figure is not the
 /// disk's; 0. An undecided limit comes before a figure that is withheld, because it is the reason why it is undecided.
 pub(crate) fn exit_status(record: &RunRecord, limits: Option<LimitOutcome>) -> u8 {
     let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
-    match (&record.outcome, limits) {
-        (Outcome::Interrupted { .. } | Outcome::Failed { .. }, _) => 1,
-        (Outcome::Complete, Some(outcome @ (LimitOutcome::Missed | LimitOutcome::Undecided))) => outcome.exit_status(),
+    let has_failed = match &record.outcome {
+        Outcome::Complete => false,
+        // The user ended it in the live view, as planned.
+        Outcome::Interrupted { signal } => signal != trueio_run::BY_KEY,
+        Outcome::Failed { .. } => true,
+    };
+    match limits {
+        _ if has_failed => 1,
+        Some(outcome @ (LimitOutcome::Missed | LimitOutcome::Undecided)) => outcome.exit_status(),
         // A command that measures must return a figure, and there is none.
-        (Outcome::Complete, _) if is_contradicted => 1,
-        (Outcome::Complete, _) => 0,
+        _ if is_contradicted => 1,
+        _ => 0,
     }
 }
 

@@ -5,10 +5,11 @@
 //! histograms. Of a run of several ranks, rank 0 draws, and the others send it theirs.
 //!
 //! The screen is drawn on stderr, in the terminal's other buffer, with echo and line editing off. They are restored when
-//! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Signals keep their meaning:
-//! Ctrl-C ends the run, and its result is printed as always.
+//! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Ctrl-C ends the run, and its result
+//! is printed as always; so does `q`, with exit code 0. Ctrl-Z gives the terminal back and stops the process; the view is
+//! drawn again when it continues.
 //!
-//! Cannot do: restore the terminal after SIGKILL; `reset` does.
+//! Cannot do: restore the terminal after SIGKILL (`reset` does), or before a SIGTSTP that another process sends.
 
 mod terminal;
 mod view;
@@ -129,12 +130,18 @@ fn follow(mut screen: Screen, receiver: &Receiver<Message>, style: Style) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         due = Instant::now() + FRAME;
-        for key in screen.keys() {
+        let keys = screen.keys();
+        for key in keys {
             match key {
                 b'q' => {
                     view.is_ending = true;
-                    // As Ctrl-C: the run ends and its result is printed.
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT).ok();
+                    // As Ctrl-C, the run ends and its result is printed, but this is no failure.
+                    trueio_run::end_by_key();
+                }
+                terminal::SUSPEND => {
+                    if screen.suspend().is_err() {
+                        return;
+                    }
                 }
                 key => view.press(key),
             }

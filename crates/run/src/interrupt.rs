@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
+static IS_BY_KEY: AtomicBool = AtomicBool::new(false);
 static STATUS: AtomicBool = AtomicBool::new(false);
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
 static BEFORE_EXIT: OnceLock<fn()> = OnceLock::new();
@@ -148,10 +149,22 @@ pub fn watch_status_signal() -> &'static AtomicBool {
     &STATUS
 }
 
-/// The signal that ended the run, by name; `None` if none came.
+/// What ended a run that [`end_by_key`] ended, in its outcome.
+pub const BY_KEY: &str = "the key q";
+
+/// Ends the run as a first SIGINT does, but with [`BY_KEY`] in its outcome; a second call ends the process at once.
+pub fn end_by_key() {
+    IS_BY_KEY.store(true, Relaxed);
+    // The signal wakes workers that wait in a system call.
+    // SAFETY: a plain call that sends a signal to this process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGINT) };
+}
+
+/// The signal that ended the run, by name, or [`BY_KEY`]; `None` if none came.
 pub fn signal_received() -> Option<&'static str> {
     match SIGNAL.load(Relaxed) {
         0 => None,
+        libc::SIGINT if IS_BY_KEY.load(Relaxed) => Some(BY_KEY),
         libc::SIGINT => Some("SIGINT"),
         libc::SIGTERM => Some("SIGTERM"),
         libc::SIGHUP => Some("SIGHUP"),

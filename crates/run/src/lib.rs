@@ -56,7 +56,8 @@ pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
 pub use identity::random_id;
 pub use interrupt::{
-    HeldSignals, before_abrupt_exit, hold_signals, ignore_hangup, signal_received, watch_signals, watch_status_signal,
+    BY_KEY, HeldSignals, before_abrupt_exit, end_by_key, hold_signals, ignore_hangup, signal_received, watch_signals,
+    watch_status_signal,
 };
 pub use logs::{LogError, LogWriter, PhaseLogs};
 pub use merge::{SeriesSum, SumOverflow, add_record, conclude_sum};

@@ -35,6 +35,9 @@ fn give_back() {
     }
 }
 
+/// What Ctrl-Z types while the terminal is taken over.
+pub(super) const SUSPEND: u8 = 0x1a;
+
 /// A terminal that is taken over as long as this lives.
 pub(super) struct Screen {
     terminal: Terminal<Ansi>,
@@ -73,6 +76,22 @@ impl Screen {
         self.terminal.draw(render).map(drop)
     }
 
+    /// Gives the terminal back, stops this process as Ctrl-Z does, and takes the terminal over again when it continues.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        give_back();
+        // The default action stops all threads, and raise returns after that: the signal is this thread's own.
+        // SAFETY: a plain call.
+        unsafe { libc::raise(libc::SIGTSTP) };
+        self.has_keys = without_echo()?;
+        IS_TAKEN.store(true, Relaxed);
+        io::stderr().write_all(ENTER)?;
+        // Everything is drawn again.
+        self.terminal.clear()
+    }
+
     /// Returns the keys that were pressed since the last call.
     pub(super) fn keys(&self) -> Vec<u8> {
         let mut keys = vec![0; 16];
@@ -93,8 +112,8 @@ impl Drop for Screen {
     }
 }
 
-/// Switches off echo and line editing of stdin, and lets reads return at once. Signals keep their keys. Returns false if stdin
-/// is no terminal: then there are no keys.
+/// Switches off echo and line editing of stdin, and lets reads return at once. Signals keep their keys, except that Ctrl-Z is
+/// read as [`SUSPEND`]. Returns false if stdin is no terminal: then there are no keys.
 fn without_echo() -> io::Result<bool> {
     let stdin = io::stdin();
     let Ok(mut settings) = tcgetattr(stdin.as_fd()) else { return Ok(false) };
@@ -106,6 +125,8 @@ fn without_echo() -> io::Result<bool> {
         }
     }
     settings.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+    // 0 is _POSIX_VDISABLE on Linux: the terminal would be stopped as it is.
+    settings.special_codes[SpecialCodeIndex::VSUSP] = 0;
     settings.special_codes[SpecialCodeIndex::VMIN] = 0;
     settings.special_codes[SpecialCodeIndex::VTIME] = 0;
     tcsetattr(stdin.as_fd(), OptionalActions::Now, &settings)?;

@@ -289,8 +289,6 @@ impl View {
         // Five or six lines of text below the plots; the finished loads get what is left.
         let plots = height.saturating_sub(if self.has_ranks() { 7 } else { 6 });
         let finished = self.finished.len().min(plots.saturating_sub(8));
-        let upper = ((plots - finished) / 3).clamp(2, 8);
-        let lower = (plots - finished).saturating_sub(upper).clamp(3, 14);
         let mut lines: Vec<Line<'static>> = Vec::new();
         let kept = &self.finished[self.finished.len() - finished..];
         lines.extend(kept.iter().map(|line| Line::from(clean(line).into_owned())));
@@ -298,8 +296,11 @@ impl View {
         let columns = self.shown().unwrap_or(&empty);
         let room = width.saturating_sub(LABEL_WIDTH + 1);
         let shown: Vec<&Column> = columns.iter().skip(columns.len().saturating_sub(room)).collect();
-        lines.extend(self.plot(&shown, upper));
-        lines.extend(self.heat_map(&shown, lower));
+        let room = plots - finished;
+        let heat_map = self.heat_map(&shown, (room - room / 3).max(3));
+        // What the latencies do not need, the upper plot gets.
+        lines.extend(self.plot(&shown, room.saturating_sub(heat_map.len()).max(2)));
+        lines.extend(heat_map);
         lines.extend(self.text(width));
         lines.truncate(height);
         lines

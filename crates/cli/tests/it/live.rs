@@ -51,10 +51,10 @@ fn keys_switch_the_metric_pause_and_end_the_run_with_its_result() {
     let sandbox = Sandbox::new();
     let script = [("histogram", "m"), ("bytes/s", "p"), ("display paused", "p"), ("IOPS", "q")];
     let ran = typing_on_terminal(sandbox.command(&with("600s")), 80, &script);
-    assert_eq!(ran.code, Some(1), "an interrupted run: {ran:?}");
+    assert_eq!(ran.code, Some(0), "an orderly end: {ran:?}");
     assert_given_back(&ran);
     let after = ran.text.split_once(LEAVE).expect("it was left").1;
-    assert!(after.contains("INTERRUPTED by SIGINT") && after.contains("Details: add -v"), "{after:?}");
+    assert!(after.contains("INTERRUPTED by the key q") && after.contains("Details: add -v"), "{after:?}");
 }
 
 /// Goal: a second signal ends the process at once, and gives the terminal back first.
@@ -64,7 +64,75 @@ fn a_second_signal_gives_the_terminal_back() {
     let ran = typing_on_terminal(sandbox.command(&with("600s")), 80, &[("histogram", "qq")]);
     assert_given_back(&ran);
     // The first one may have ended the run before the second came.
-    assert!(ran.code == Some(130) || ran.code == Some(1), "{ran:?}");
+    assert!(ran.code == Some(130) || ran.code == Some(0), "{ran:?}");
+}
+
+/// Goal: Ctrl-C ends the run, and its exit code shows that.
+#[test]
+fn ctrl_c_gives_the_terminal_back_and_fails() {
+    let (text, _) = in_a_shell(with("600s"), &[("histogram", "\u{3}"), ("READY>", "echo c\\ode $?; exit\n")]);
+    assert!(text.contains("INTERRUPTED by SIGINT") && text.contains("code 1"), "{text:?}");
+    assert_eq!((text.matches(ENTER).count(), text.matches(LEAVE).count()), (1, 1), "{text:?}");
+}
+
+/// Types into a shell with job control: the line, then the script. The shell's prompt is `READY>`.
+fn in_a_shell(line: Vec<&str>, script: &[(&str, &str)]) -> (String, Option<i32>) {
+    let sandbox = Sandbox::new();
+    let program = sandbox.command(&line);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
+    let typed = format!("{}\n", words.join(" "));
+    let mut shell = std::process::Command::new("setsid");
+    shell.args(["-c", "-w", "bash", "--norc", "--noprofile", "-i"]).env("PS1", "READY>");
+    shell.current_dir(sandbox.root());
+    let settings = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    shell.envs(settings);
+    let all: Vec<(&str, &str)> = [("READY>", typed.as_str())].iter().chain(script).copied().collect();
+    let ran = typing_on_terminal(shell, 80, &all);
+    (ran.text, ran.code)
+}
+
+/// Goal: Ctrl-Z leaves the shell a whole terminal, and `fg` draws the view again, to its end.
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_draws_again() {
+    let script = [
+        ("histogram", "\u{1a}"),
+        ("READY>", "stty -a\n"),
+        (" icanon", "\n"),
+        ("READY>", "fg\n"),
+        ("histogram", "q"),
+        ("READY>", "echo c\\ode $?; exit\n"),
+    ];
+    let (text, _) = in_a_shell(with("600s"), &script);
+    assert!(
+        text.contains("Stopped") && text.contains("INTERRUPTED by the key q") && text.contains("code 0"),
+        "{text:?}"
+    );
+    assert_eq!((text.matches(ENTER).count(), text.matches(LEAVE).count()), (2, 2), "{text:?}");
+    let settings = text.split("stty -a").nth(1).and_then(|rest| rest.split("READY>").next()).expect("its output");
+    assert!(
+        settings.contains(" echo ") && settings.contains("susp = ^Z") && !settings.contains("-icanon"),
+        "{settings}"
+    );
+}
+
+/// Goal: after a resize the view uses all of the terminal. Method: the terminal grows from 80×24 to 120×40 while it is drawn;
+/// the last line is drawn at row 40.
+#[test]
+fn the_view_uses_a_terminal_that_grew() {
+    let grow = "(sleep 2; stty rows 40 cols 120 < /dev/tty) & ";
+    let sandbox = Sandbox::new();
+    let program = sandbox.command(&with("20s"));
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
+    let mut shell = std::process::Command::new("setsid");
+    shell.args(["-c", "-w", "bash", "-c", &format!("{grow}{}", words.join(" "))]).current_dir(sandbox.root());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = typing_on_terminal(shell, 80, &[("histogram", ""), ("\u{1b}[40;1H", "q")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_given_back(&ran);
+    let grown = ran.text.split("\u{1b}[40;1H").nth(1).expect("the last line");
+    assert!(grown.chars().filter(|c| *c == '─').count() > 60, "{grown:?}");
 }
 
 #[test]
@@ -89,7 +157,7 @@ fn the_jobs_of_a_run_are_shown_together_and_each_alone() {
     sandbox.write("two.toml", job("xx") + &job("yy"));
     let command = sandbox.command(&["run", "--live", "--no-history", "--no-evidence", "two.toml"]);
     let ran = typing_on_terminal(command, 80, &[("all:", ""), ("yy", "j"), ("xx", "j"), ("yy", "q")]);
-    assert_eq!(ran.code, Some(1), "an interrupted run: {ran:?}");
+    assert_eq!(ran.code, Some(0), "an orderly end: {ran:?}");
     assert_given_back(&ran);
     let after = ran.text.split_once(LEAVE).expect("it was left").1;
     assert!(after.contains("xx") && after.contains("yy"), "both have a line of the result: {after:?}");
