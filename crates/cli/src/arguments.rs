@@ -1,8 +1,8 @@
 //! The command line: each command's file describes its own arguments.
 
 use crate::{
-    baseline, capacity, compare, completions, doctor, fio, flags, history, hpc, man, powercut, run, schema, selftest,
-    study, usb,
+    baseline, capacity, compare, completions, doctor, examples, fio, flags, history, hpc, man, powercut, run, schema,
+    selftest, study, usb,
 };
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
@@ -67,6 +67,14 @@ pub(crate) fn apply_color(matches: &ArgMatches) {
     });
 }
 
+/// Builds the command line as `--help` lists it, without the rows that only `--help-all` lists.
+#[cfg(test)]
+pub(crate) fn brief() -> Command {
+    let mut command = command();
+    command.build();
+    command
+}
+
 /// Builds the command line with all arguments of each command.
 pub(crate) fn complete() -> Command {
     flags::with_all_help(command)
@@ -74,6 +82,10 @@ pub(crate) fn complete() -> Command {
 
 /// Builds the command line.
 fn command() -> Command {
+    examples::with_examples(without_examples(), "")
+}
+
+fn without_examples() -> Command {
     let with = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
         arguments(Command::new(name).about(about))
     };

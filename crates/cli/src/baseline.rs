@@ -186,7 +186,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let (spec, planned, has_evidence) = planned_phases(matches, Some(member.rank()))?;
         let planned = accepting(planned, "baseline", Some(member.rank()), matches)?;
         let outputs = ranks::outputs(member, matches, std::iter::empty())?;
-        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
+        let follow = ranks::Follow::of(member, matches)?;
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow })
     };
     let nothing = refuse_of_one_rank(matches).map(|()| (Vec::new(), ()));
     ranks::run(member, "baseline", nothing, plan, matches, None)

@@ -80,7 +80,7 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .default_value(CACHE_DEFAULT)
                 .value_parser(|text: &str| units::parse_bytes(text)),
         )
-        .arg(flags::output_file("json", "Write the whole document as JSON; - for stdout"))
+        .arg(flags::json("Write the whole document as JSON; without FILE to standard output"))
 }
 
 /// `trueio capacity`.

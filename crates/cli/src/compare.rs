@@ -88,7 +88,7 @@ fn own_arguments(command: Command) -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(','),
         )
-        .arg(flags::output_file("json", "Write the comparison as JSON; - for stdout"))
+        .arg(flags::json("Write the comparison as JSON; without FILE to standard output"))
         .arg(flags::output_file("html", "Write a self-contained page with plots"))
         .arg(flags::output_file("markdown", "Write a summary for a pull request"))
         .arg(flags::output_file("junit", "Write JUnit XML: a gate is a test"))

@@ -1,7 +1,7 @@
 //! `trueio doctor` and `trueio device`: what works on this machine, and the facts of a target.
 
 use crate::failure::Failure;
-use crate::flags::switch;
+use crate::flags;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub(crate) const ABOUT_DEVICE: &str =
 
 /// The command line of `trueio doctor`.
 pub(crate) fn arguments(command: Command) -> Command {
-    command.arg(switch("json", "Print JSON instead of text"))
+    command.arg(flags::json("Print JSON instead of text, or write it to FILE"))
 }
 
 /// The command line of `trueio device`.
@@ -41,7 +41,7 @@ pub(crate) fn device_arguments(command: Command) -> Command {
                 .value_hint(ValueHint::AnyPath)
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(switch("json", "Print every fact with its source, as JSON"))
+        .arg(flags::json("Print every fact with its source as JSON, or write it to FILE"))
 }
 
 /// `trueio doctor`.
@@ -50,18 +50,17 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let engines = availability();
     let ruler = measure_ruler(choose_clock());
     let means = means();
-    if matches.get_flag("json") {
-        let document = serde_json::json!({
-            "environment": environment,
-            "ruler": ruler,
-            "engines": engines.iter().map(|e| serde_json::json!({
-                "engine": e.engine, "works": e.works, "reason": e.reason,
-            })).collect::<Vec<_>>(),
-            "means": means.iter().map(|m| serde_json::json!({
-                "name": m.name, "works": m.is_there, "reason": m.detail,
-            })).collect::<Vec<_>>(),
-        });
-        output::print_all(&format!("{document:#}\n"))?;
+    let document = serde_json::json!({
+        "environment": environment,
+        "ruler": ruler,
+        "engines": engines.iter().map(|e| serde_json::json!({
+            "engine": e.engine, "works": e.works, "reason": e.reason,
+        })).collect::<Vec<_>>(),
+        "means": means.iter().map(|m| serde_json::json!({
+            "name": m.name, "works": m.is_there, "reason": m.detail,
+        })).collect::<Vec<_>>(),
+    });
+    if output::print_json(matches, || format!("{document:#}\n"))? {
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = String::new();
@@ -104,8 +103,8 @@ pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(_) => usb_disk(&name)?,
         None => trueio_device::target_facts(&system, path).map_err(|e| Failure::refused_by(&e, None))?,
     };
-    let text = if matches.get_flag("json") {
-        format!("{:#}\n", serde_json::json!(facts))
+    let text = if output::print_json(matches, || format!("{:#}\n", serde_json::json!(facts)))? {
+        return Ok(ExitCode::SUCCESS);
     } else {
         let style = output::style_of(&std::io::stdout());
         let environment = trueio_device::environment(&system);

@@ -1,30 +1,22 @@
 //! Arguments that several commands share, and the parsing of a command line. Job options are the rows of the
 //! option table.
 
+mod words;
+
 use crate::{limits, progress};
 use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_job::OptionRow;
 use trueio_job::table::TABLE;
 use trueio_model::units;
 
 /// The last lines of the help of commands that take job files.
-pub(crate) const JOB_FILE_HELP: &str = "EXAMPLES
-  trueio run --rw randread --bs 4k --size 1g --runtime 10s --time_based
-      random reads of a new file in this directory
-  trueio run --rw write --bs 4k --size 64m --fdatasync 1
-      durable commits per second of one writer
-  trueio run --rw randrw --rwmixread 70 --iodepth 32 --filename /mnt/data/file --size 4g
-      a mix at depth 32 on a named file
-  trueio run jobs.toml --runtime 30s --html page.html
-      a job file, each job for 30 s, and a page
-  trueio run jobs.toml --fail-if 'p99 > 10ms' --fail-if 'IOPS < 95%' --against newest
-      exit status 1 if a limit is missed, 3 if it is undecided
-
-These are the options that matter most; --help-all lists all of them.
+pub(crate) const JOB_FILE_HELP: &str = "These are the options that matter most; --help-all lists all of them.
 Job files are TOML: [defaults], then one [job.NAME] table for each job. Flags override the values of every job.\n\
      docs/job-options.md describes each option.";
 
@@ -44,6 +36,11 @@ pub(crate) fn output_file(name: &'static str, help: &'static str) -> Arg {
         .value_parser(value_parser!(PathBuf))
 }
 
+/// The option `--json [FILE]`: without FILE, JSON goes to standard output instead of text.
+pub(crate) fn json(help: &'static str) -> Arg {
+    output_file("json", help).num_args(0..=1).default_missing_value("-")
+}
+
 /// The flag that permits jobs to replace outputs of earlier runs.
 pub(crate) fn replace() -> Arg {
     switch("replace", "Let logs, iologs and states that jobs name replace those of earlier runs").help_heading("Output")
@@ -52,7 +49,7 @@ pub(crate) fn replace() -> Arg {
 /// Adds the outputs of a document.
 pub(crate) fn outputs(command: Command) -> Command {
     command
-        .arg(output_file("json", "Write the whole document as JSON; - for stdout"))
+        .arg(json("Write the whole document as JSON; without FILE to standard output"))
         .arg(output_file("html", "Write a self-contained page with plots"))
         .arg(output_file("markdown", "Write the answer and the table as Markdown"))
         .arg(output_file("csv", "Write one line per figure, as CSV"))
@@ -96,6 +93,13 @@ pub(crate) fn run_outputs(command: Command) -> Command {
                 .help_heading("Output"),
         )
         .arg(accept())
+        .arg(live().conflicts_with("quiet"))
+}
+
+/// The flag that shows a run on the whole terminal.
+pub(crate) fn live() -> Arg {
+    switch("live", "Follow it on the whole terminal: rate, latencies over time, queue, disks, neighbours")
+        .help_heading("Output")
 }
 
 /// The flag that prints every detail.
@@ -155,7 +159,15 @@ pub(crate) fn parse(
         HAS_ALL_HELP.store(true, Relaxed);
         *word = "--help".into();
     }
-    command().try_get_matches_from(&words)
+    let words = words::written_out(words);
+    let parsed = command().try_get_matches_from(&words);
+    match &parsed {
+        // `report --json ID`: the word after it was not a file, but the argument that is missing.
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            words::with_json_to_stdout(&words).map_or(parsed, |words| command().try_get_matches_from(&words))
+        }
+        _ => parsed,
+    }
 }
 
 /// Builds a command whose help lists every row of the option table.
@@ -173,14 +185,33 @@ pub(crate) fn table_options(command: Command) -> Command {
     TABLE.iter().copied().fold(command, |command, row| command.arg(option(row)))
 }
 
-/// Returns the names of a row on the command line: its own, and fio's.
-fn names_of(row: &'static OptionRow) -> impl Iterator<Item = &'static str> {
+/// Returns the name of a row on the command line: with hyphens.
+pub(crate) fn flag_of(row: &'static OptionRow) -> &'static str {
+    static FLAGS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+        // Made once for each row, and used until the end.
+        TABLE.iter().map(|row| (row.name, &*row.name.replace('_', "-").leak())).collect()
+    });
+    match row.name {
+        "overwrite_existing" => "overwrite",
+        // fio's switch `overwrite`, which writes no existing file.
+        "overwrite" => words::FILL_FIRST,
+        name => FLAGS.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag),
+    }
+}
+
+/// Returns the hidden names of a row on the command line: that of job files, and fio's.
+fn aliases_of(row: &'static OptionRow) -> Vec<&'static str> {
     let own = match row.name {
-        "trace_syscalls" => Some("trace-syscalls"),
         "read_iolog" => Some("replay"),
+        "overwrite_existing" => Some("overwrite-existing"),
         _ => None,
     };
-    std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own)
+    let mut names: Vec<&str> = std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own).collect();
+    // `--overwrite` names what may be overwritten; see `words`.
+    names.retain(|name| *name != flag_of(row) && *name != "overwrite");
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The options that matter most: what `--help` lists. `--help-all` lists all.
@@ -213,16 +244,14 @@ static HAS_ALL_HELP: AtomicBool = AtomicBool::new(false);
 /// Builds the argument of a row.
 fn option(row: &'static OptionRow) -> Arg {
     let mut arg = Arg::new(row.name)
-        .long(row.name)
+        .long(flag_of(row))
+        .aliases(aliases_of(row))
         .help(format!("{} [default: {}]", row.summary, row.default_text()))
         .hide(!HAS_ALL_HELP.load(Relaxed) && !COMMON.contains(&row.name))
         .value_name(row.value_name())
         .help_heading(row.section.title())
         .action(ArgAction::Append)
         .allow_hyphen_values(true);
-    for alias in names_of(row).skip(1) {
-        arg = arg.alias(alias);
-    }
     if row.is_switch() {
         arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
     } else if !row.choices().is_empty() && row.choices().iter().all(|c| c.aliases.is_empty()) {

@@ -128,6 +128,9 @@ pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         accepted.for_each(|check| record.accept(check));
     }
     let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
+    if output::is_export(matches) {
+        return output::export(&document, outputs).map(|()| ExitCode::SUCCESS);
+    }
     match &document {
         trueio_report::Document::Record(record) => drop(output::deliver(record, outputs, matches, false)?),
         _ => output::deliver_document(&document, outputs, matches)?,

@@ -43,21 +43,11 @@ impl Program {
     }
 }
 
-const HELP_IOR: &str = "EXAMPLES
-  mpirun -n 8 trueio ior -b 1g -t 1m -e -C -o /mnt/shared/file
-      one file for all ranks; each reads what a rank of another host wrote
-  srun --mpi=pmi2 trueio ior -F -b 4g -t 1m -w -r -D 60 -O stoneWallingWearOut=1 -o /mnt/shared/file
-  trueio ior --explain -b 1g -t 1m
-      the jobs as TOML, for `trueio run`
-
+const HELP_IOR: &str = "\
 IOR's options: -a POSIX, -b, -t, -s, -F, -e, -E, -Y, -D, -C, -Q, -k, -w, -r, -z, -i, -o, -A, -O NAME=VALUE, --posix.odirect.
 Options of trueio come before those of IOR; --explain may stand anywhere. docs/ior-mdtest.md has the differences.";
 
-const HELP_MDTEST: &str = "EXAMPLES
-  mpirun -n 8 trueio mdtest -n 1000 -z 2 -b 4 -N 1 -d /mnt/shared/out
-  trueio mdtest --explain -n 1000 -F -u
-      the jobs as TOML, for `trueio run`
-
+const HELP_MDTEST: &str = "\
 mdtest's options: -a POSIX, -n, -I, -d, -F, -D, -C, -T, -E, -r, -u, -L, -z, -b, -i, -N, -w, -e, -R, -P, -Z.
 Options of trueio come before those of mdtest; --explain may stand anywhere. docs/ior-mdtest.md has the differences.";
 
@@ -134,7 +124,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         let planned = accepting(claimed, program.name(), rank, matches)?;
         let outputs = ranks::outputs(member, matches, std::iter::empty::<&Path>())?;
         let has_evidence = !matches.get_flag("no-evidence");
-        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::of(member, matches)? })
     };
     let print = |record: &RunRecord| line.as_ref().map_or_else(String::new, |line| line.print(record));
     ranks::run(member, program.name(), jobs, plan, matches, Some(&print))

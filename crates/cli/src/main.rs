@@ -13,6 +13,7 @@ mod claimed;
 mod compare;
 mod completions;
 mod doctor;
+mod examples;
 mod failure;
 mod fio;
 mod flags;

@@ -115,7 +115,7 @@ fn command_page(command: &Command, name: &str, words: &[String]) -> String {
             rest.text([roman(nested.get_about().map(ToString::to_string).unwrap_or_default())]);
         }
     }
-    if let Some(text) = command.get_after_help() {
+    if let Some(text) = command.get_after_long_help() {
         section(&mut rest, "NOTES");
         paragraphs(&mut rest, &text.to_string());
     }
@@ -308,7 +308,8 @@ mod tests {
             // A hyphen, and nothing else in a name, is escaped.
             let name = row.name.replace('-', r"\-");
             assert!(text("trueio-job.5").contains(&format!("\\fB{name}\\fR = ")), "{}", row.name);
-            assert!(text("trueio-run.1").contains(&format!("\\-\\-{name}\\fR")), "{}", row.name);
+            let flag = flags::flag_of(row).replace('-', r"\-");
+            assert!(text("trueio-run.1").contains(&format!("\\-\\-{flag}\\fR")), "{}", row.name);
         }
     }
 }

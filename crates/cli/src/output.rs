@@ -221,6 +221,22 @@ pub(crate) fn deliver_document(document: &Document, outputs: Outputs, matches: &
     printed.and(written)
 }
 
+/// Whether `trueio report` only writes files: then it prints one line, unless `-v` or `-q` asks for the text.
+pub(crate) fn is_export(matches: &ArgMatches) -> bool {
+    let has = |name: &str| is_set(matches, name);
+    files(matches).next().is_some() && !is_json_to_stdout(matches) && !has("verbose") && !has("quiet")
+}
+
+/// Writes a document to files, and prints one line that names them.
+///
+/// # Errors
+/// As [`deliver_document`].
+pub(crate) fn export(document: &Document, outputs: Outputs) -> Result<(), Failure> {
+    let names: Vec<String> = outputs.files.iter().map(|(_, file)| file.path().display().to_string()).collect();
+    write_formats(Outputs { is_silent: true, ..outputs }, document)?;
+    print_all(&format!("wrote {}\n", trueio_report::clean(&names.join(", "))))
+}
+
 /// Writes each reserved output in its format.
 fn write_formats(outputs: Outputs, document: &Document) -> Result<(), Failure> {
     let past = match document {
@@ -278,6 +294,19 @@ pub(crate) fn is_json_to_stdout(matches: &ArgMatches) -> bool {
 /// Returns true if a switch is set; false for a command without it.
 fn is_set(matches: &ArgMatches, name: &str) -> bool {
     matches.try_get_one::<bool>(name).ok().flatten() == Some(&true)
+}
+
+/// Writes a document that a command otherwise prints as text, if `--json` asks for it. Returns true if it went to standard
+/// output, which then gets nothing else.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn print_json(matches: &ArgMatches, text: impl FnOnce() -> String) -> Result<bool, Failure> {
+    let Some(path) = path_of(matches, "json") else { return Ok(false) };
+    if path == Path::new("-") {
+        return print_all(&text()).map(|()| true);
+    }
+    write(reserve("--json", path)?, text().as_bytes()).map(|()| false)
 }
 
 /// Returns the text of a record: the table with `-q`, all details with `-v`, else one screen, whether it is new or printed again.

@@ -28,22 +28,13 @@ pub(crate) fn arguments(command: Command) -> Command {
         "trace",
         "Write every I/O into a Parquet file, one row an I/O; `trueio report` draws it",
     ));
-    flags::job_options(command)
-        .arg(
-            flags::switch(
-                "live",
-                "Follow the run on the whole terminal: rate, latencies over time, queue, disks, neighbours",
-            )
-            .help_heading("Output")
-            .conflicts_with("quiet"),
-        )
-        .after_help(flags::JOB_FILE_HELP)
+    flags::job_options(command).after_help(flags::JOB_FILE_HELP)
 }
 
 /// The command line of `trueio explain`.
 pub(crate) fn explain_arguments(command: Command) -> Command {
     flags::job_options(command)
-        .arg(flags::switch("json", "Print JSON instead of text").help_heading("Output"))
+        .arg(flags::json("Print the plan as JSON instead of text, or write it to FILE"))
         .arg(flags::switch("all", "Print every option, those with their defaults, too").help_heading("Output"))
         .after_help(flags::JOB_FILE_HELP)
 }
@@ -111,14 +102,11 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let machine = Machine { command_files, ..machine(IDLE_BASELINE_NS) };
     let mut plan = planned(&spec, &machine, |_| Ok(())).map_err(|e| refused_as_written(e, &spec))?;
     limits::of_files(&mut plan, &of_files);
-    let text = if matches.get_flag("json") {
-        let json = serde_json::to_string_pretty(&plan)
-            .map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
-        format!("{json}\n")
-    } else {
-        trueio_job::explain(&plan, matches.get_flag("all"))
-    };
-    output::print_all(&text)?;
+    let json =
+        serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
+    if !output::print_json(matches, || format!("{json}\n"))? {
+        output::print_all(&trueio_job::explain(&plan, matches.get_flag("all")))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -103,13 +103,14 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .value_hint(ValueHint::DirPath)
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(Arg::new("json").long("json").help("Print JSON instead of text").action(clap::ArgAction::SetTrue))
+        .arg(crate::flags::json("Print JSON instead of text, or write it to FILE"))
 }
 
 /// `trueio selftest`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let directory = matches.get_one::<PathBuf>("directory").expect("it has a default");
-    let is_json = matches.get_flag("json");
+    let is_json = output::is_json_to_stdout(matches);
+    output::check(matches, std::iter::empty())?;
     let directory = std::fs::canonicalize(directory)
         .map_err(|e| Failure::refused(format!("`{}` cannot be used\n  because: {e}", directory.display())))?;
     let facts = match look(&directory.to_string_lossy()) {
@@ -143,15 +144,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         message!("interrupted by {}: not all false results were staged", signal_received().unwrap_or("request"));
     }
     let count = Count::of(&selftest.rows);
-    if is_json {
-        let document = serde_json::json!({
-            "directory": directory.display().to_string(),
-            "rows": selftest.rows.iter().map(Row::json).collect::<Vec<_>>(),
-            "count": count.json(),
-            "is_complete": selftest.continues(),
-        });
-        output::print_all(&format!("{document:#}\n"))?;
-    } else {
+    let document = serde_json::json!({
+        "directory": directory.display().to_string(),
+        "rows": selftest.rows.iter().map(Row::json).collect::<Vec<_>>(),
+        "count": count.json(),
+        "is_complete": selftest.continues(),
+    });
+    if !output::print_json(matches, || format!("{document:#}\n"))? {
         output::print_all(&format!("\n{}", count.text()))?;
     }
     Ok(if count.is_good() && selftest.continues() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

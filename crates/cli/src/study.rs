@@ -135,7 +135,7 @@ fn outputs(command: Command) -> Command {
                 .default_value("table")
                 .value_parser(PossibleValuesParser::new(["table", "rows"])),
         )
-        .arg(flags::output_file("json", "Write the study's record as JSON; - for stdout"))
+        .arg(flags::json("Write the study's record as JSON; without FILE to standard output"))
         .arg(flags::output_file("html", "Write a self-contained page with plots"))
         .arg(
             flags::switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")

@@ -34,13 +34,16 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .about("Lists every USB disk: driver, link, offered transports, queue depth, block devices, mounts")
                 .arg(switch("tree", "Print the tree of buses, hubs and devices only").conflicts_with("table"))
                 .arg(switch("table", "Print the table of disks only"))
-                .arg(switch("json", "Print every fact with its source, as JSON").conflicts_with_all(["tree", "table"])),
+                .arg(
+                    crate::flags::json("Print every fact with its source as JSON, or write it to FILE")
+                        .conflicts_with_all(["tree", "table"]),
+                ),
         )
         .subcommand(
             recorded(Command::new("explain"))
                 .about("Explains why a disk runs on UAS or BOT: the kernel's rules, errors, possible changes")
                 .arg(disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number; all disks by default"))
-                .arg(switch("json", "Print the rules and facts with their sources, as JSON")),
+                .arg(crate::flags::json("Print the rules and facts with their sources as JSON, or write them to FILE")),
         )
         .subcommand(switch::arguments())
         .subcommand(serve::arguments())

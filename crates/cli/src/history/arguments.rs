@@ -122,7 +122,7 @@ fn export() -> Command {
 }
 
 fn json() -> Arg {
-    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text")
+    crate::flags::json("Print JSON instead of text, or write it to FILE")
 }
 
 /// Arguments that select runs of a device.

@@ -21,9 +21,8 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut filter = filter(&store, matches)?;
     filter.limit = Some(*matches.get_one::<usize>("limit").expect("it has a default"));
     let entries = store.list(&filter).map_err(|e| unreadable(&e))?;
-    if matches.get_flag("json") {
-        let rows: Vec<Value> = entries.iter().map(entry_json).collect();
-        output::print_all(&format!("{:#}\n", Value::from(rows)))?;
+    let rows = || Value::from(entries.iter().map(entry_json).collect::<Vec<_>>());
+    if output::print_json(matches, || format!("{:#}\n", rows()))? {
         return Ok(ExitCode::SUCCESS);
     }
     let is_asked = filter.device.is_some() || !filter.tags.is_empty() || filter.kind.is_some();
@@ -95,19 +94,15 @@ fn words_json(entry: &Entry) -> Value {
 /// `trueio history devices`.
 pub(super) fn devices(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let devices = store()?.devices().map_err(|e| unreadable(&e))?;
-    if matches.get_flag("json") {
-        let rows: Vec<Value> = devices
-            .iter()
-            .map(|device| {
-                let known_by: Vec<Value> =
-                    device.keys.iter().map(|(kind, value)| json!({ "kind": kind.name(), "value": value })).collect();
-                json!({
-                    "id": device.id, "label": device.label, "known_by": known_by, "run_count": device.run_count,
-                    "newest_at": trueio_model::format_utc(device.newest_unix_s),
-                })
-            })
-            .collect();
-        output::print_all(&format!("{:#}\n", Value::from(rows)))?;
+    let rows = devices.iter().map(|device| {
+        let known_by: Vec<Value> =
+            device.keys.iter().map(|(kind, value)| json!({ "kind": kind.name(), "value": value })).collect();
+        json!({
+            "id": device.id, "label": device.label, "known_by": known_by, "run_count": device.run_count,
+            "newest_at": trueio_model::format_utc(device.newest_unix_s),
+        })
+    });
+    if output::print_json(matches, || format!("{:#}\n", Value::from(rows.collect::<Vec<_>>())))? {
         return Ok(ExitCode::SUCCESS);
     }
     if devices.is_empty() {
@@ -142,8 +137,7 @@ pub(super) fn names(devices: &[Device]) -> String {
 pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let store = store()?;
     let stored = get(&store, text(matches, "id"))?;
-    if matches.get_flag("json") {
-        output::print_all(&format!("{:#}\n", portable(&stored)))?;
+    if output::print_json(matches, || format!("{:#}\n", portable(&stored)))? {
         return Ok(ExitCode::SUCCESS);
     }
     let entry = &stored.entry;

@@ -173,9 +173,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         left_out: &left_out,
     };
     let trend = trend.document();
-    if matches.get_flag("json") {
-        output::print_all(&format!("{}\n", trueio_report::trend_json(&trend)))?;
-    } else {
+    if !output::print_json(matches, || format!("{}\n", trueio_report::trend_json(&trend)))? {
         output::print_all(&trueio_report::trend_terminal(&trend))?;
     }
     if let Some(reserved) = html {

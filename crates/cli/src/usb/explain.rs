@@ -23,8 +23,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         None => report.disks.iter().chain(&barred).collect(),
     };
     let explanations: Vec<UsbExplanation> = disks.iter().map(|disk| explain(&system, &report, disk)).collect();
-    if matches.get_flag("json") {
-        output::print_all(&format!("{:#}\n", serde_json::json!(explanations)))?;
+    if output::print_json(matches, || format!("{:#}\n", serde_json::json!(explanations)))? {
         return Ok(ExitCode::SUCCESS);
     }
     let width = output::style_of(&std::io::stdout()).width;

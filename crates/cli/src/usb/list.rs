@@ -14,7 +14,7 @@ use trueio_report::{clean, wrap};
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = super::system(matches)?;
     if let Some(other) = super::other::asked(std::env::consts::OS).filter(|_| system.is_live()) {
-        return super::other::list(other, matches.get_flag("json"));
+        return super::other::list(other, output::is_json_to_stdout(matches));
     }
     let mut report = usb_report(&system);
     if system.is_live() && !rustix::process::geteuid().is_root() {
@@ -24,8 +24,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if system.is_live() {
         report.switches = super::switch::unfinished();
     }
-    if matches.get_flag("json") {
-        output::print_all(&format!("{:#}\n", serde_json::json!(report)))?;
+    if output::print_json(matches, || format!("{:#}\n", serde_json::json!(report)))? {
         return Ok(ExitCode::SUCCESS);
     }
     let width = output::style_of(&std::io::stdout()).width;

@@ -112,7 +112,7 @@ fn cases(id: &str) -> Vec<(String, String)> {
         ("trueio basel", "trueio baseline"),
         ("trueio study acc", "trueio study access-pattern"),
         ("trueio run --ioengine io_u", "trueio run --ioengine io_uring"),
-        ("trueio run --sync_file_r", "trueio run --sync_file_range"),
+        ("trueio run --sync-file-r", "trueio run --sync-file-range"),
         ("trueio fio --rwmixr", "trueio fio --rwmixread"),
         ("trueio man basel", "trueio man baseline"),
         ("trueio man jo", "trueio man job"),

@@ -40,6 +40,15 @@ fn a_run_ends_with_one_screen_and_v_q_and_report_choose_more_or_less() {
     let (narrow, wide) = (last_sentence("60"), last_sentence("200"));
     assert!(narrow.len() == 2 && narrow.iter().all(|count| *count <= 60), "{narrow:?}");
     assert!(wide.len() == 1 && wide[0] > 60, "{wide:?}");
+    // An export prints one line, and the text only with -v or -q.
+    let (csv, page) = (sandbox.aside("x.csv"), sandbox.aside("x.html"));
+    let files = ["--csv", csv.to_str().expect("UTF-8"), "--html", page.to_str().expect("UTF-8")];
+    let export = sandbox.run(&[&["report", id][..], &files].concat());
+    export.assert_code(0);
+    assert_eq!(export.out, format!("wrote {}, {}\n", page.display(), csv.display()));
+    assert_eq!(export.err, "");
+    let quiet = sandbox.run(&[&["report", id, "-q"][..], &files].concat());
+    assert!(quiet.out.contains("  p99 "), "{}", quiet.out);
     let unsaved = sandbox.run(NULL);
     assert_eq!(unsaved.out.lines().last(), Some("Details: add -v"), "{}", unsaved.out);
 }
@@ -133,6 +142,83 @@ fn help_of_run_has_the_options_that_matter_and_examples_and_help_all_has_the_res
     all.assert_code(0);
     for name in ["rw", "zonemode", "bssplit", "thinktime"] {
         assert!(listed(&all.out, name), "--{name} is missing\n{}", all.out);
+    }
+}
+
+/// Goal: each command that prints a document takes `--json`, with FILE and without.
+#[test]
+fn json_goes_to_standard_output_or_into_a_file() {
+    let sandbox = Sandbox::new();
+    let id = {
+        let ran = sandbox.run(&["run", "--ioengine", "null", "--number-ios", "2000", "--json"]);
+        ran.assert_code(0);
+        trueio_report::parse(&ran.out).expect("a record").id
+    };
+    for line in [
+        &["run", "--ioengine", "null", "--number-ios", "2000", "--no-history"][..],
+        &["explain", "--ioengine", "null", "--number-ios", "2000"],
+        &["device", "."],
+        &["doctor"],
+        &["usb", "list"],
+        &["usb", "explain"],
+        &["history"],
+        &["history", "list"],
+        &["history", "devices"],
+        &["report", &id],
+        &["study", "list"],
+    ] {
+        let ran = sandbox.run(&[line, &["--json"]].concat());
+        ran.assert_code(0);
+        serde_json::from_str::<serde_json::Value>(&ran.out).unwrap_or_else(|e| panic!("{line:?}: {e}\n{}", ran.out));
+        if line[0] == "study" {
+            continue;
+        }
+        let file = sandbox.aside("document.json");
+        let written = sandbox.run(&[line, &["--json", file.to_str().expect("UTF-8")]].concat());
+        written.assert_code(0);
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{line:?}: {e}"));
+        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|e| panic!("{line:?}: {e}"));
+        std::fs::remove_file(file).expect("the file");
+    }
+    // The word after it is the argument that is missing.
+    let ran = sandbox.run(&["report", "--json", &id]);
+    assert_eq!(trueio_report::parse(&ran.out).expect("a record").id, id);
+}
+
+/// Goal: flags have hyphens, and the old spellings work, hidden.
+#[test]
+fn flags_have_hyphens_and_old_spellings_work() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run(&["run", "--help-all"]).out;
+    let flags = help.lines().map(str::trim_start).filter(|line| line.starts_with("--"));
+    let flags: Vec<&str> = flags.map(|line| line.split([' ', '[', '=']).next().expect("a flag")).collect();
+    assert!(flags.len() > 150 && flags.contains(&"--time-based") && flags.contains(&"--overwrite"), "{flags:?}");
+    assert!(!flags.iter().any(|flag| flag.contains('_')), "{flags:?}");
+    let json = |words: &[&str]| {
+        let ran = sandbox.run(&[&["explain", "--json", "-"], words].concat());
+        ran.assert_code(0);
+        ran.out
+    };
+    let new = json(&["--ioengine", "null", "--time-based", "--runtime", "1s", "--ramp-time", "1s", "--size", "1m"]);
+    let old = json(&["--ioengine", "null", "--time_based", "--runtime", "1s", "--ramp_time", "1s", "--size", "1m"]);
+    assert_eq!(new, old);
+    std::fs::write(sandbox.path("file"), [0_u8; 65_536]).expect("a file");
+    let write = ["run", "--rw", "write", "--bs", "4k", "--filename", "file", "--no-history", "--number-ios", "4"];
+    sandbox.run(&write).assert_code(2);
+    for name in ["--overwrite", "--overwrite_existing", "--overwrite-existing"] {
+        let ran = sandbox.run(&[&write[..], &[name, "file", "--no-evidence"]].concat());
+        ran.assert_code(0);
+    }
+}
+
+#[test]
+fn h_is_short_and_help_is_long() {
+    let sandbox = Sandbox::new();
+    for command in ["baseline", "run", "compare", "study", "history", "report", "capacity", "usb"] {
+        let (short, long) = (sandbox.run(&[command, "-h"]), sandbox.run(&[command, "--help"]));
+        short.assert_code(0);
+        let (short, long) = (short.out.lines().count(), long.out.lines().count());
+        assert!(short <= 60 && short + 3 < long, "{command}: {short} and {long} lines");
     }
 }
 

@@ -1,0 +1,121 @@
+//! Words of a command line that mean different things by what follows them.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The flag of fio's switch `overwrite`.
+pub(super) const FILL_FIRST: &str = "fill-first";
+
+/// Endings of what a command reads, so that `--json JOB.toml` writes to standard output and reads the job.
+const READ: [&str; 6] = ["toml", "fio", "job", "ini", "html", "parquet"];
+
+/// Commands whose `--json` had no FILE in earlier versions: there only a name that ends with .json is one.
+const WERE_SWITCHES: [&str; 6] = ["explain", "device", "doctor", "selftest", "history", "usb"];
+
+/// Writes out `--json` without FILE and `--overwrite` without a path, up to `--`.
+pub(super) fn written_out(words: Vec<OsString>) -> Vec<OsString> {
+    let text = |word: Option<&OsString>| word.map(|word| word.to_string_lossy().into_owned());
+    let has = |names: &[&str]| words.iter().skip(1).take(4).any(|word| names.iter().any(|name| word == name));
+    let (is_switch, has_table) = (has(&WERE_SWITCHES), has(&["run", "explain", "compare"]));
+    let mut out = Vec::with_capacity(words.len() + 1);
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        out.push(word.clone());
+        let next = text(rest.as_slice().first());
+        match word.to_str() {
+            Some("--") => break,
+            Some("--json") if next.as_deref().is_some_and(|next| !is_json_file(next, is_switch)) => {
+                out.push("-".into());
+            }
+            Some("--overwrite") if has_table && next.as_deref().is_none_or(is_no_path) => {
+                out.pop();
+                out.push(format!("--{FILL_FIRST}").into());
+            }
+            Some(flag) if has_table && flag.strip_prefix("--overwrite=").is_some_and(is_bool) => {
+                out.pop();
+                out.push(flag.replacen("--overwrite", &format!("--{FILL_FIRST}"), 1).into());
+            }
+            _ => {}
+        }
+    }
+    out.extend(rest.cloned());
+    out
+}
+
+/// Returns the words with `--json` to standard output and the word after it as an argument; `None` if there is no such word.
+pub(super) fn with_json_to_stdout(words: &[OsString]) -> Option<Vec<OsString>> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let at = words[..end].iter().position(|word| word == "--json")?;
+    let next = words.get(at + 1)?.to_str()?;
+    if next.starts_with('-') {
+        return None;
+    }
+    let mut out = words.to_vec();
+    out.insert(at + 1, "-".into());
+    Some(out)
+}
+
+/// Whether the word after `--json` is its FILE.
+fn is_json_file(word: &str, is_switch: bool) -> bool {
+    let path = Path::new(word);
+    let ends_with = |ending: &str| path.extension().is_some_and(|end| end == ending);
+    // A flag is no value to clap, either.
+    if word.starts_with('-') || ends_with("json") {
+        return true;
+    }
+    // What exists and is no plain file is a target.
+    let is_target = path.metadata().is_ok_and(|found| !found.is_file()) && word != "/dev/stdout";
+    !is_switch && !is_target && !READ.iter().any(|ending| ends_with(ending))
+}
+
+/// Whether the word after `--overwrite` names no target: another flag, or a job file.
+fn is_no_path(word: &str) -> bool {
+    word.starts_with('-') || Path::new(word).extension().is_some_and(|end| READ[..4].iter().any(|read| end == *read))
+}
+
+fn is_bool(value: &str) -> bool {
+    ["0", "1", "true", "false", "yes", "no"].contains(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_written_out(line: &str, expected: &str) {
+        let words = line.split(' ').map(OsString::from).collect();
+        let words: Vec<String> = written_out(words).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(words.join(" "), expected, "{line}");
+    }
+
+    #[test]
+    fn json_without_a_file_goes_to_standard_output() {
+        for (line, expected) in [
+            ("trueio run --json jobs.toml", "trueio run --json - jobs.toml"),
+            ("trueio run --json record jobs.toml", "trueio run --json record jobs.toml"),
+            ("trueio run jobs.toml --json", "trueio run jobs.toml --json"),
+            ("trueio run --json --rw read", "trueio run --json --rw read"),
+            ("trueio run --json - jobs.toml", "trueio run --json - jobs.toml"),
+            ("trueio baseline --json /", "trueio baseline --json - /"),
+            ("trueio explain --json jobs.toml", "trueio explain --json - jobs.toml"),
+            ("trueio history show --json 3f9c", "trueio history show --json - 3f9c"),
+            ("trueio history --json runs.json", "trueio history --json runs.json"),
+            ("trueio history compare -- --json a.toml", "trueio history compare -- --json a.toml"),
+        ] {
+            assert_written_out(line, expected);
+        }
+    }
+
+    #[test]
+    fn overwrite_with_a_path_names_a_target_and_without_one_is_the_switch_of_fio() {
+        for (line, expected) in [
+            ("trueio run --overwrite /mnt/file --rw write", "trueio run --overwrite /mnt/file --rw write"),
+            ("trueio run --overwrite --rw write", "trueio run --fill-first --rw write"),
+            ("trueio run --overwrite=1 jobs.toml", "trueio run --fill-first=1 jobs.toml"),
+            ("trueio run --overwrite jobs.toml", "trueio run --fill-first jobs.toml"),
+            ("trueio baseline /x --overwrite /x", "trueio baseline /x --overwrite /x"),
+        ] {
+            assert_written_out(line, expected);
+        }
+    }
+}
