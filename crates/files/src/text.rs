@@ -106,6 +106,11 @@ impl TextFile {
     /// # Errors
     /// [`TextError`].
     pub fn bytes(mut self) -> Result<Vec<u8>, TextError> {
+        // Of a regular file, nothing is read that the limit then refuses.
+        let beyond = |file: &File| file.metadata().is_ok_and(|found| found.len() > self.limit_bytes);
+        if self.seekable().is_some_and(|file| rustix::fs::tell(file) == Ok(0) && beyond(file)) {
+            return Err(TextError::TooLong { limit_bytes: self.limit_bytes });
+        }
         let mut bytes = Vec::new();
         match self.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
@@ -278,6 +283,17 @@ mod tests {
             let error = refused(&folder.path().join(path));
             assert!(error.starts_with(words), "{path}: {error}");
         }
+    }
+
+    /// Goal: a sparse file takes no memory before it is refused: 5 GiB took 2 GiB.
+    #[test]
+    fn a_file_beyond_the_limit_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("sparse");
+        File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        let begin = Instant::now();
+        let error = read_bytes(&path, (1 << 40) - 1).expect_err("a refusal");
+        assert!(matches!(error, TextError::TooLong { .. }) && begin.elapsed().as_secs() < 10, "{error}");
     }
 
     #[test]
