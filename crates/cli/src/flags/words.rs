@@ -1,6 +1,6 @@
 //! Words of a command line that mean different things by what follows them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The flag of fio's switch `overwrite`.
@@ -24,8 +24,13 @@ pub(super) fn written_out(words: Vec<OsString>) -> Vec<OsString> {
         let next = text(rest.as_slice().first());
         match word.to_str() {
             Some("--") => break,
-            Some("--json") if next.as_deref().is_some_and(|next| !is_json_file(next, is_switch)) => {
-                out.push("-".into());
+            Some("--json") => {
+                let next = rest.as_slice().first();
+                // Named twice, it is what would be replaced, which is refused later.
+                let is_named_twice = words.iter().filter(|word| next == Some(*word)).count() > 1;
+                if next.is_some_and(|next| !is_json_file(next, is_switch) && !(is_named_twice && !is_switch)) {
+                    out.push("-".into());
+                }
             }
             Some("--overwrite") if has_table && next.as_deref().is_none_or(is_no_path) => {
                 out.pop();
@@ -56,16 +61,10 @@ pub(super) fn with_json_to_stdout(words: &[OsString]) -> Option<Vec<OsString>> {
 }
 
 /// Whether the word after `--json` is its FILE.
-fn is_json_file(word: &str, is_switch: bool) -> bool {
-    let path = Path::new(word);
-    let ends_with = |ending: &str| path.extension().is_some_and(|end| end == ending);
+fn is_json_file(word: &OsStr, is_switch: bool) -> bool {
+    let ending = Path::new(word).extension().and_then(OsStr::to_str).unwrap_or_default();
     // A flag is no value to clap, either.
-    if word.starts_with('-') || ends_with("json") {
-        return true;
-    }
-    // What exists and is no plain file is a target.
-    let is_target = path.metadata().is_ok_and(|found| !found.is_file()) && word != "/dev/stdout";
-    !is_switch && !is_target && !READ.iter().any(|ending| ends_with(ending))
+    word.as_encoded_bytes().starts_with(b"-") || ending == "json" || !(is_switch || READ.contains(&ending))
 }
 
 /// Whether the word after `--overwrite` names no target: another flag, or a job file.
@@ -96,7 +95,8 @@ mod tests {
             ("trueio run jobs.toml --json", "trueio run jobs.toml --json"),
             ("trueio run --json --rw read", "trueio run --json --rw read"),
             ("trueio run --json - jobs.toml", "trueio run --json - jobs.toml"),
-            ("trueio baseline --json /", "trueio baseline --json - /"),
+            ("trueio baseline --json /dev/full data", "trueio baseline --json /dev/full data"),
+            ("trueio run jobs.toml --json jobs.toml", "trueio run jobs.toml --json jobs.toml"),
             ("trueio explain --json jobs.toml", "trueio explain --json - jobs.toml"),
             ("trueio history show --json 3f9c", "trueio history show --json - 3f9c"),
             ("trueio history --json runs.json", "trueio history --json runs.json"),
