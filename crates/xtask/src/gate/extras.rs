@@ -33,8 +33,10 @@ type Flags = &'static [&'static [&'static str]];
 
 /// A null job.
 const NULL: Flags = &[&["--ioengine", "null", "--rw", "randread", "--size", "8g"]];
-/// Reads of an existing file of 64 MiB, each block once.
-const READS: &[&str] = &["--rw", "randread", "--size", "64m", "--invalidate", "0"];
+/// Reads of an existing file of 512 MiB, each block once.
+const READS: &[&str] = &["--rw", "randread", "--size", "512m", "--invalidate", "0"];
+/// Its I/Os in the shorter and the longer run: an interval that ends during a run adds some 100,000 instructions, one to an I/O.
+const READ_COUNTS: [u64; 2] = [16_000, 128_000];
 const PSYNC: Flags = &[&["--ioengine", "psync"], READS];
 const URING: Flags = &[&["--ioengine", "io_uring"], READS, &BATCHES];
 /// Flags of a job that writes and verifies.
@@ -58,12 +60,12 @@ const CASES: [Case; 5] = [
         counts: [20_000, 60_000],
         most: 290.0,
     },
-    Case { name: "an I/O of psync on tmpfs", flags: PSYNC, output: None, counts: [4_000, 16_000], most: 395.0 },
+    Case { name: "an I/O of psync on tmpfs", flags: PSYNC, output: None, counts: READ_COUNTS, most: 395.0 },
     Case {
         name: "an I/O of io_uring, depth 32, batches of 16",
         flags: URING,
         output: None,
-        counts: [4_000, 16_000],
+        counts: READ_COUNTS,
         most: 344.0,
     },
 ];
@@ -80,7 +82,7 @@ const CHECKSUM_COUNTS: [u64; 2] = [5_000, 500];
 /// Runs of each of these.
 const CHECKSUM_RUNS: [usize; 2] = [REPEATS, 1];
 /// Runs of what takes so few instructions that an interval shows, or waits for the kernel: the smallest count has fewest
-/// intervals. Of seven pairs of runs through io_uring, one was 5 % above the median, and the smallest of any three in a row at most 1 %.
+/// intervals.
 const REPEATS: usize = 3;
 
 /// Most instructions of a checksum of 4 KiB: 5 % above the value of 2026-11-26, as [`Case::most`].
@@ -129,7 +131,7 @@ fn measure(program: &Path, folder: &Path) -> Result<(Vec<String>, bool)> {
     };
     let runs = Runs { program, folder };
     // A hole: its pages are read as zeros.
-    std::fs::File::create(folder.join("file"))?.set_len(64 << 20)?;
+    std::fs::File::create(folder.join("file"))?.set_len(512 << 20)?;
     let mut plain = 0.0;
     for case in &CASES {
         let instructions = runs.per_io(case).with_context(|| case.name.to_owned())?;
