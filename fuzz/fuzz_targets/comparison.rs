@@ -4,15 +4,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueio_compare::{Gate, Head, Named, StoredRun, compare_runs, from_records};
-use trueio_model::ToolFacts;
+use trueio_compare::{Head, Named, StoredRun, compare_runs, from_records};
+use trueio_model::{Limit, ToolFacts};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(comparison) = trueio_report::parse_comparison(text) {
         show(&comparison);
     }
-    let gates: Vec<Gate> = text.lines().take(3).filter_map(|line| Gate::parse(line).ok()).collect();
+    let limits: Vec<Limit> = text.lines().take(3).filter_map(|line| Limit::parse(line).ok()).collect();
     let record = trueio_report::parse(text).ok().map(|record| StoredRun::Record(Box::new(record)));
     let Some(run) = record.or_else(|| trueio_fio::results::parse(text).ok().map(StoredRun::Fio)) else { return };
     let named = |name: &str| Named { name: name.to_owned(), run: run.clone() };
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let tool = ToolFacts { name: "trueio".to_owned(), version: String::new(), build: String::new() };
     let head = Head { setting: None, started_at: String::new(), command: Vec::new(), tool, margin: 0.05 };
-    show(&from_records(head, compared, &gates));
+    show(&from_records(head, compared, &limits));
 });
 
 fn show(comparison: &trueio_model::Comparison) {
