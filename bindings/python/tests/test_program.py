@@ -195,7 +195,7 @@ def test_two_records_are_compared_and_a_gate_is_reported(record: trueio.Record) 
 def test_a_live_comparison_answers_the_question(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "job.toml"
     path.write_text('[job.a]\nioengine = "null"\nrw = "read"\nsize = "1m"\n')
-    comparison = trueio.compare(path, vary={"iodepth": [1, 2]}, budget="2s", evidence=False, cwd=tmp_path)
+    comparison = trueio.compare(path, vary={"iodepth": [1, 2]}, budget="8s", evidence=False, cwd=tmp_path)
     assert comparison.document["method"]["how"] == "interleaved"
     assert comparison.conclusion("iops") in ("better", "better_size_unclear", "worse", "worse_size_unclear", "same", "cannot_tell")
 

@@ -82,7 +82,7 @@ launches() {
   case_of "$name: mdtest" 0 "$@" -n 4 "$trueio" mdtest --no-evidence --no-history --json "$here/record.json" -n 8 -z 1 -b 2 -F \
     -d "$here/shared/md" && summary "$name: mdtest" "File creation"
   case_of "$name: compare" 0 "$@" -n 4 "$trueio" compare --ioengine null --size 1m --vary rate_iops=500,1000 --until iops \
-    --slice 100ms --budget 5s --no-evidence && summary "$name: compare" "4 ranks on 1 host"
+    --slice 100ms --budget 5s --no-evidence -v && summary "$name: compare" "4 ranks on 1 host"
   case_of "$name: fio" 0 "$@" -n 4 "$trueio" fio --name=j --rw=write --bs=64k --size=1m --directory="$here/shared" && summary "$name: fio" "WRITE:"
   # Rank 2 is killed while it measures, or ends before it has joined. The others end with a code, within the limits. Hydra kills them,
   # and mpirun may: then there is no sentence of ours.

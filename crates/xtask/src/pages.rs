@@ -177,7 +177,7 @@ fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
         trueio(&[&["run", "--rw", "randread"][..], &short[..]].concat())?;
     }
     // A figure that the evidence contradicts, as on a busy machine, and an undecided gate are no success, but make a document.
-    let grid = "compare --vary iodepth=1,4,16,64 --vary bs=4k,16k,64k --rw randread --size 16m --directory . --budget 4s \
+    let grid = "compare --vary iodepth=1,4,16,64 --vary bs=4k,16k,64k --rw randread --size 16m --directory . --budget 15s \
                 --slice 50ms --json grid.json";
     let two = "compare --vary fdatasync=1,0 --rw write --bs 4k --size 16m --directory . --budget 3s --slice 100ms --fail-if \
                iops<-99% --json compare.json";
