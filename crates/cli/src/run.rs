@@ -102,9 +102,8 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let machine = Machine { command_files, ..machine(IDLE_BASELINE_NS) };
     let mut plan = planned(&spec, &machine, |_| Ok(())).map_err(|e| refused_as_written(e, &spec))?;
     limits::of_files(&mut plan, &of_files);
-    let json =
-        serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
-    if !output::print_json(matches, || format!("{json}\n"))? {
+    let json = || serde_json::to_string_pretty(&plan).expect("the keys of a plan are text") + "\n";
+    if !output::print_json(matches, json)? {
         output::print_all(&trueio_job::explain(&plan, matches.get_flag("all")))?;
     }
     Ok(ExitCode::SUCCESS)
