@@ -28,7 +28,8 @@ pub(super) fn written_out(words: Vec<OsString>) -> Vec<OsString> {
                 let next = rest.as_slice().first();
                 // Named twice, it is what would be replaced, which is refused later.
                 let is_named_twice = words.iter().filter(|word| next == Some(*word)).count() > 1;
-                if next.is_some_and(|next| !is_json_file(next, is_switch) && !(is_named_twice && !is_switch)) {
+                let is_replaced = is_named_twice && !is_switch;
+                if next.is_some_and(|next| !is_replaced && !is_json_file(next, is_switch)) {
                     out.push("-".into());
                 }
             }
