@@ -13,10 +13,10 @@
 
 use crate::reserved::{STICKY, check_owner, confirm_name, create_growing, create_next_to, taken};
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -29,6 +29,9 @@ const WINDOW_BYTES: u64 = 64 << 10;
 
 /// Flags with which outputs are opened: links are not followed, and a pipe without a reader does not block.
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// The set-user-ID, set-group-ID and sticky bits of a mode.
+const SPECIAL: u32 = 0o7000;
 
 /// The outputs that this process has created or emptied, with the time of their creation: a later phase, or a later slice of
 /// a comparison, opens them again. The number of a file that was removed may be given to another one.
@@ -153,10 +156,10 @@ impl OutputFile {
         Ok(FileId { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Removes what an earlier run left in the file.
+    /// Removes what an earlier run left in the file, and the set-id and sticky bits of its mode.
     ///
     /// # Errors
-    /// The file holds something else than this content.
+    /// The file holds something else than this content; the kernel's.
     pub fn emptied(self, content: Content) -> io::Result<File> {
         if is_other(&self.0, content)? {
             return Err(refused(&format!(
@@ -164,8 +167,13 @@ impl OutputFile {
                 content.name()
             )));
         }
+        let found = self.0.metadata()?;
+        // The kernel keeps them while root writes.
+        if found.mode() & SPECIAL != 0 {
+            self.0.set_permissions(Permissions::from_mode(found.mode() & 0o777))?;
+        }
         self.0.set_len(0)?;
-        let created = self.0.metadata()?.created().ok();
+        let created = found.created().ok();
         ours().insert((self.identity()?, created));
         Ok(self.0)
     }
@@ -435,6 +443,23 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::os::unix::fs::symlink;
+
+    /// Goal: an output has no set-id bits, also where it replaces a file of the same user that has them. Method: root's writes keep them,
+    /// those of other users do not.
+    #[test]
+    fn an_output_has_no_special_bits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (content, text) in [(Content::Log, "1, 2, 0, 4096, 0, 0\n"), (Content::Printed, "text")] {
+            let path = folder.path().join(content.name());
+            std::fs::write(&path, text).expect("a file");
+            std::fs::set_permissions(&path, Permissions::from_mode(0o7757)).expect("a mode");
+            let mut file = create_output(&path, content, Before::Unknown).expect("an output");
+            let mode = || path.metadata().expect("it is there").mode() & 0o7777;
+            assert_eq!((mode(), file.metadata().expect("open").len()), (0o757, 0), "{content:?}");
+            file.write_all(text.as_bytes()).expect("written");
+            assert_eq!(mode(), 0o757, "{content:?}");
+        }
+    }
 
     /// Goal: whatever stands under the name, only a regular file is replaced.
     #[test]
