@@ -7,7 +7,7 @@ use crate::usb_disks::{self, UsbDisk};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -435,9 +435,11 @@ fn lasting_writers(system: &System, path: &Path) -> Result<trueio_device::Opener
 /// Returns the length of a regular file that is shorter than `end_bytes` and that a program has open for writing; `None`: it is
 /// another file, or that is unknown.
 fn growing(path: &Path, end_bytes: u64) -> Option<u64> {
-    let is_short = |found: &Metadata| found.is_file() && found.len() < end_bytes;
-    let found = std::fs::symlink_metadata(path).ok().filter(is_short)?;
-    let file = File::open(path).ok()?;
+    // Another user may put a pipe or a link there meanwhile.
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    std::fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let found = file.metadata().ok().filter(|found| found.is_file() && found.len() < end_bytes)?;
     // A lease for reading is refused while the file is open for writing, also in processes whose files are not shown.
     matches!(Lease::take(&file, LeaseKind::Read), Leased::Refused).then_some(found.len())
 }
