@@ -6,26 +6,27 @@ use std::path::Path;
 /// The flag of fio's switch `overwrite`.
 pub(super) const FILL_FIRST: &str = "fill-first";
 
-/// Endings of what a command reads, so that `--json JOB.toml` writes to standard output and reads the job.
-const READ: [&str; 6] = ["toml", "fio", "job", "ini", "html", "parquet"];
+/// Endings of job files: `--json JOB.toml` writes to standard output and reads the job.
+const JOB_FILES: [&str; 4] = ["toml", "fio", "job", "ini"];
+
+/// Endings of other files that a command reads.
+const DOCUMENTS: [&str; 2] = ["html", "parquet"];
 
 /// Commands whose `--json` had no FILE in earlier versions: there only a name that ends with .json is one.
 const WERE_SWITCHES: [&str; 6] = ["explain", "device", "doctor", "selftest", "history", "usb"];
 
 /// Writes out `--json` without FILE and `--overwrite` without a path, up to `--`.
 pub(super) fn written_out(words: Vec<OsString>) -> Vec<OsString> {
-    let text = |word: Option<&OsString>| word.map(|word| word.to_string_lossy().into_owned());
     let has = |names: &[&str]| words.iter().skip(1).take(4).any(|word| names.iter().any(|name| word == name));
     let (is_switch, has_table) = (has(&WERE_SWITCHES), has(&["run", "explain", "compare"]));
     let mut out = Vec::with_capacity(words.len() + 1);
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         out.push(word.clone());
-        let next = text(rest.as_slice().first());
+        let next = rest.as_slice().first();
         match word.to_str() {
             Some("--") => break,
             Some("--json") => {
-                let next = rest.as_slice().first();
                 // Named twice, it is what would be replaced, which is refused later.
                 let is_named_twice = words.iter().filter(|word| next == Some(*word)).count() > 1;
                 let is_replaced = is_named_twice && !is_switch;
@@ -33,7 +34,7 @@ pub(super) fn written_out(words: Vec<OsString>) -> Vec<OsString> {
                     out.push("-".into());
                 }
             }
-            Some("--overwrite") if has_table && next.as_deref().is_none_or(is_no_path) => {
+            Some("--overwrite") if has_table && next.is_none_or(|next| is_no_path(next)) => {
                 out.pop();
                 out.push(format!("--{FILL_FIRST}").into());
             }
@@ -63,14 +64,22 @@ pub(super) fn with_json_to_stdout(words: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Whether the word after `--json` is its FILE.
 fn is_json_file(word: &OsStr, is_switch: bool) -> bool {
-    let ending = Path::new(word).extension().and_then(OsStr::to_str).unwrap_or_default();
+    let ending = ending_of(word);
     // A flag is no value to clap, either.
-    word.as_encoded_bytes().starts_with(b"-") || ending == "json" || !(is_switch || READ.contains(&ending))
+    is_flag(word) || ending == "json" || !(is_switch || JOB_FILES.contains(&ending) || DOCUMENTS.contains(&ending))
 }
 
 /// Whether the word after `--overwrite` names no target: another flag, or a job file.
-fn is_no_path(word: &str) -> bool {
-    word.starts_with('-') || Path::new(word).extension().is_some_and(|end| READ[..4].iter().any(|read| end == *read))
+fn is_no_path(word: &OsStr) -> bool {
+    is_flag(word) || JOB_FILES.contains(&ending_of(word))
+}
+
+fn is_flag(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
+fn ending_of(word: &OsStr) -> &str {
+    Path::new(word).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
 fn is_bool(value: &str) -> bool {
