@@ -20,8 +20,8 @@ use trueio_compare::{
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
-    Comparison, GateResult, GateVerdict, JobPlan, JobSpec, Limit, LimitOutcome, LimitSet, LimitValue, Metric, Origin,
-    Outcome, Plan, SpecValue, SyscallTrace, ToolFacts, error_chain, format_utc, units,
+    Comparison, GateResult, GateVerdict, JobPlan, JobSpec, Limit, LimitSet, LimitValue, Metric, Origin, Outcome, Plan,
+    SpecValue, SyscallTrace, ToolFacts, error_chain, format_utc, side_letter, units,
 };
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
@@ -409,7 +409,7 @@ fn of_side(mut limit: Limit, jobs: &[JobSpec], side: Option<usize>) -> Result<Li
             limit.text
         )));
     }
-    limit.load = side.map(|side| side_letter(side).to_uppercase());
+    limit.load = side.map(side_letter);
     Ok(limit)
 }
 
@@ -458,7 +458,7 @@ fn joined(sides: &[LiveSide], of_rank: &str) -> Result<Vec<JobSpec>, Failure> {
         }
         for (position, job) in side.jobs.iter().enumerate() {
             let mut job = job.clone();
-            job.name = format!("{}.{}", side_letter(index), job.name);
+            job.name = format!("{}.{}", prefix_of_side(index), job.name);
             let because = |reason: &str| Origin::Derived { reason: reason.to_owned() };
             job.set(
                 "stonewall",
@@ -485,7 +485,8 @@ fn value_of<'a>(job: &'a JobSpec, option: &str) -> Option<&'a str> {
     job.options.get(option).map(|value: &SpecValue| value.text.as_str())
 }
 
-fn side_letter(index: usize) -> String {
+/// Returns what the names of a side's jobs begin with.
+fn prefix_of_side(index: usize) -> String {
     format!(
         "{}{}",
         char::from(b'a' + (index % 26) as u8),
@@ -583,15 +584,10 @@ fn absolute_gates(runs: &[Named], gates: &[Limit]) -> Vec<GateResult> {
         let mut record = record.clone();
         record.plan.limits = Some(Box::new(LimitSet { conditions: vec![condition], reference: None }));
         for limit in trueio_report::answer(&record, &[]).limits {
-            let verdict = match limit.outcome {
-                LimitOutcome::Missed => GateVerdict::Shown,
-                LimitOutcome::Met => GateVerdict::Absent,
-                LimitOutcome::Undecided => GateVerdict::CannotTell,
-            };
             // The record is stored: only another run can have a narrower interval.
             let next =
                 if limit.next_step.is_empty() { String::new() } else { format!("; in a new run: {}", limit.next_step) };
-            results.push(result(limit.load, verdict, limit.sentence + &next));
+            results.push(result(limit.load, limit.outcome.into(), limit.sentence + &next));
         }
     }
     results

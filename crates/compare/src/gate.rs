@@ -9,7 +9,7 @@
 
 use trueio_model::{
     Basis, Comparison, GateResult, GateVerdict, Limit, LimitFigure, LimitOutcome, LimitValue, Mark, Method, Metric,
-    Part, Side,
+    Part, Side, side_letter,
 };
 use trueio_stats::hodges_lehmann;
 
@@ -48,14 +48,6 @@ pub enum GateError {
     },
 }
 
-/// Returns the letter of a side.
-fn letter(side: usize) -> String {
-    u8::try_from(side)
-        .ok()
-        .filter(|side| *side < 26)
-        .map_or_else(|| format!("side {}", side + 1), |side| char::from(b'A' + side).to_string())
-}
-
 /// Checks that a comparison of these sides can judge a limit.
 ///
 /// # Errors
@@ -68,7 +60,7 @@ pub fn check_gate(limit: &Limit, sides: &[&str]) -> Result<(), GateError> {
     match &limit.load {
         Some(side) if !(0..sides.len()).any(|index| is_side(side, sides[index], index)) => {
             let known: Vec<String> =
-                sides.iter().enumerate().map(|(index, name)| format!("{} (`{name}`)", letter(index))).collect();
+                sides.iter().enumerate().map(|(index, name)| format!("{} (`{name}`)", side_letter(index))).collect();
             Err(GateError::NoSide { text, side: side.clone(), known: known.join(", ") })
         }
         _ => Ok(()),
@@ -76,7 +68,7 @@ pub fn check_gate(limit: &Limit, sides: &[&str]) -> Result<(), GateError> {
 }
 
 fn is_side(wanted: &str, name: &str, index: usize) -> bool {
-    wanted == name || wanted.eq_ignore_ascii_case(&letter(index))
+    wanted == name || wanted.eq_ignore_ascii_case(&side_letter(index))
 }
 
 /// Returns what a limit comes to on the sides of a part that it concerns: the one that it names, else each but the first.
@@ -122,8 +114,7 @@ fn absolute(limit: &Limit, threshold: f64, comparison: &Comparison, part: &Part)
         let (low, high) = (interval.low.exp(), interval.high.exp());
         let shown = format!("{metric} {value}, between {} and {}", unit.show(low), unit.show(high));
         match limit.sign.judge((low, high), threshold) {
-            LimitOutcome::Missed => (GateVerdict::Shown, shown),
-            LimitOutcome::Met => (GateVerdict::Absent, shown),
+            decided @ (LimitOutcome::Missed | LimitOutcome::Met) => (decided.into(), shown),
             LimitOutcome::Undecided => undecided(format!("{shown}; more slices narrow it: a larger --budget")),
         }
     };
@@ -156,11 +147,7 @@ fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> 
                     answer.reason.clone().unwrap_or_else(|| "there is no interval".to_owned()),
                 ),
                 (Some(ratio), _) => {
-                    let found = match limit.sign.judge((ratio.low, ratio.high), share) {
-                        LimitOutcome::Missed => GateVerdict::Shown,
-                        LimitOutcome::Met => GateVerdict::Absent,
-                        LimitOutcome::Undecided => GateVerdict::CannotTell,
-                    };
+                    let found = GateVerdict::from(limit.sign.judge((ratio.low, ratio.high), share));
                     let changes = format!(
                         "{} {}, between {} and {}",
                         answer.metric,

@@ -3,7 +3,9 @@
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It contains
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
-use crate::{DocumentAnswer, EvidenceLevel, Histogram, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
+use crate::{
+    DocumentAnswer, EvidenceLevel, Histogram, LimitOutcome, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -283,6 +285,14 @@ pub enum Conclusion {
     CannotTell,
 }
 
+/// Returns the letter of a side by its index: `A`, `B`, … `Z`, then `side 27`.
+pub fn side_letter(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(number @ 0..26) => char::from(b'A' + number).to_string(),
+        _ => format!("side {}", index + 1),
+    }
+}
+
 impl Side {
     /// Returns the word of its figures. Of a comparison of an earlier version it follows from the names of the checks, with which the
     /// reasons begin.
@@ -357,6 +367,16 @@ pub enum GateVerdict {
     CannotTell,
     /// Yes: it is shown.
     Shown,
+}
+
+impl From<LimitOutcome> for GateVerdict {
+    fn from(outcome: LimitOutcome) -> Self {
+        match outcome {
+            LimitOutcome::Missed => GateVerdict::Shown,
+            LimitOutcome::Met => GateVerdict::Absent,
+            LimitOutcome::Undecided => GateVerdict::CannotTell,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub use capacity::{
 pub use cluster::{ClockOffset, ClusterPhase, CommonWindow, LostRank, RankSpan};
 pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
-    GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice,
+    GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice, side_letter,
 };
 pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,

@@ -250,7 +250,7 @@ impl Bench for RankBench<'_, '_> {
         let whole = whole.ok_or_else(|| member.early_end().unwrap_or_else(ended))?;
         *elapsed_ns = whole.elapsed_ns;
         let (mut sample, latency) = whole.sample.ok_or_else(|| Outcome::Failed {
-            reason: format!("no rank has a job of side {}", super::side_letter(side).to_uppercase()),
+            reason: format!("no rank has a job of side {}", trueio_model::side_letter(side)),
         })?;
         sample.use_latencies(&latency);
         Ok((sample, latency))

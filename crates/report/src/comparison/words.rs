@@ -7,13 +7,7 @@ use trueio_model::{
     Statement, StatementKind, units,
 };
 
-/// Returns `A`, `B`, … `Z`, then `side 27`.
-pub(super) fn letter(side: usize) -> String {
-    match u8::try_from(side) {
-        Ok(n @ 0..26) => char::from(b'A' + n).to_string(),
-        _ => format!("side {}", side + 1),
-    }
-}
+pub(super) use trueio_model::side_letter as letter;
 
 /// Returns a metric's name in tables.
 pub(super) fn metric_title(metric: Metric) -> &'static str {
