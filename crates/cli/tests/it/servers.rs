@@ -77,7 +77,7 @@ impl Server {
         Self::begun(sandbox, place, address, words, |command| command)
     }
 
-    /// Starts a server on a socket that may have so many descriptors, with its sessions.
+    /// Starts a server on a socket. It and its sessions together are permitted this number of descriptors.
     pub(crate) fn with_descriptors(count: u64) -> Self {
         let place = tempfile::tempdir().expect("a directory");
         let address = format!("sock:{}", place.path().join("s").display());

@@ -1,6 +1,6 @@
 //! What fio's language refuses: one row for each kind of refusal.
 //!
-//! A problem cannot be made without its row ([`super::FioProblem::row`]), and `docs/fio-refusals.md` is rendered from the rows. Refused
+//! A problem cannot be made without its row ([`super::FioProblem::kind`]), and `docs/fio-refusals.md` is rendered from the rows. Refused
 //! options and values are rows of [`super::rows`], missing engines those of [`super::engines`]; the page holds them, too.
 //!
 //! Limits: what the plan refuses of any job, in whatever language it is written, has its rule in `docs/refusals.md`.
