@@ -3,17 +3,23 @@
 //! A limit is judged from the figure's 95 % interval. It is undecided if the figure is not confirmed, if it has no interval, or if the
 //! interval includes the limit; the next step then is what would decide it. A relative limit is judged from the intervals of both
 //! figures.
+//!
+//! A rate that changes as slowly as the run lasts has no interval. Then the rates of eight equal parts of the run decide, if all of them are
+//! on one side of the limit: between them lies the figure. Cannot see: what is slower than the run.
 
 use crate::summary::shape_of;
 use crate::text::figure;
 use crate::verdicts::again;
 use trueio_model::{
     AnsweredFigure, AnsweredFinding, JobPlan, JudgedLimit, Limit, LimitFigure, LimitOutcome, LimitUnit, LimitValue,
-    Mark, OpKind, Plan, Quantity, Reference, ReferenceLoad, RunRecord,
+    Mark, OpKind, Plan, Quantity, Reference, ReferenceLoad, RunRecord, SeriesRow,
 };
 
 /// A run for longer than this is not proposed.
 const RUNTIME_NS_MAX: f64 = 3600e9;
+
+/// Parts of a run whose rates decide where there is no interval.
+const PART_COUNT: usize = 8;
 
 /// A figure that a limit concerns, possibly the sum of several.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,9 +200,11 @@ impl Judge<'_> {
     ) -> Result<(LimitOutcome, f64, String, String), (String, String)> {
         let unit = limit.figure.row().unit;
         self.stands(load, one, unit)?;
-        let interval = interval(limit, one).ok_or_else(|| {
+        let known = interval(limit, one);
+        let of_parts = if known.is_none() { self.rates_of_parts(limit, load, one.operation) } else { None };
+        let interval = known.or(of_parts).ok_or_else(|| {
             let value = one.value.map_or_else(|| "is unknown".to_owned(), |value| unit.show(value));
-            (format!("{value} has no interval: the run is too short"), self.longer(load, 4.0))
+            (format!("{value} has no interval: the run is too short for one"), self.longer(load, 4.0))
         })?;
         let threshold = self.threshold(limit, load, unit)?;
         let ends = [threshold.low, threshold.high].map(|end| limit.sign.judge(interval, end));
@@ -208,11 +216,43 @@ impl Judge<'_> {
             LimitOutcome::Undecided => "may be on either side of".to_owned(),
         };
         let next_step = match outcome {
+            LimitOutcome::Undecided if of_parts.is_some() => self.longer(load, 4.0),
             LimitOutcome::Undecided => self.next_step(load, one, interval, &threshold),
             LimitOutcome::Met | LimitOutcome::Missed => String::new(),
         };
-        let words = format!("{} {relation} {}", shown(one, unit), threshold.words);
+        let found = of_parts.map_or_else(
+            || shown(one, unit),
+            |(low, high)| {
+                let range = format!("{} to {}", unit.show(low), unit.show(high));
+                format!("{} ({range} in each of {PART_COUNT} parts of the run)", shown(one, unit))
+            },
+        );
+        let words = format!("{found} {relation} {}", threshold.words);
         Ok((outcome, threshold.value, words, next_step))
+    }
+
+    /// Returns the lowest and the highest rate of equal parts of a run; `None` of other figures, and without a series of its load that is
+    /// long enough.
+    fn rates_of_parts(&self, limit: &Limit, load: &str, operation: Option<OpKind>) -> Option<(f64, f64)> {
+        let count: fn(&SeriesRow, Option<OpKind>) -> u64 = match limit.figure {
+            LimitFigure::Of(Quantity::Iops) | LimitFigure::Commits => ios_of,
+            LimitFigure::Of(Quantity::Bandwidth) => bytes_of,
+            _ => return None,
+        };
+        let mut jobs = self.record.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.name == load);
+        // Two loads of one name cannot be distinguished.
+        let job = jobs.next().filter(|_| jobs.next().is_none())?;
+        let longest_ns = job.series.iter().map(|row| row.span_ns).max()?;
+        let rows: Vec<&SeriesRow> = job.series.iter().filter(|row| row.span_ns > longest_ns / 2).collect();
+        if rows.len() < PART_COUNT {
+            return None;
+        }
+        let rates = (0..PART_COUNT).map(|part| {
+            let rows = &rows[part * rows.len() / PART_COUNT..(part + 1) * rows.len() / PART_COUNT];
+            let span_ns: u64 = rows.iter().map(|row| row.span_ns).sum();
+            rows.iter().map(|row| count(row, operation)).sum::<u64>() as f64 * 1e9 / span_ns.max(1) as f64
+        });
+        crate::plot::bounds(rates)
     }
 
     /// # Errors
@@ -311,7 +351,7 @@ impl Judge<'_> {
         let option = match self.record.kind.as_str() {
             "baseline" => format!("--runtime {seconds}s"),
             "fio" => format!("--runtime={seconds}s --time_based"),
-            _ => format!("--runtime {seconds}s --time_based"),
+            _ => format!("--runtime {seconds}s --time-based"),
         };
         format!("measure longer: add `{option}`")
     }
@@ -325,6 +365,28 @@ fn interval(limit: &Limit, one: &Measured) -> Option<(f64, f64)> {
     match (one.low, one.high) {
         (None, None) => None,
         (low, high) => Some((low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY))),
+    }
+}
+
+/// Returns the operations of a row of a series; without an operation all transfers.
+fn ios_of(row: &SeriesRow, operation: Option<OpKind>) -> u64 {
+    match operation {
+        Some(OpKind::Read) => row.read_count,
+        Some(OpKind::Write) => row.write_count,
+        Some(OpKind::Trim) => row.trim_count,
+        Some(OpKind::Sync) => row.other_count.saturating_sub(row.trim_count),
+        None => [row.read_count, row.write_count, row.trim_count].into_iter().fold(0, u64::saturating_add),
+    }
+}
+
+/// Returns the bytes of a row of a series; without an operation those of all transfers.
+fn bytes_of(row: &SeriesRow, operation: Option<OpKind>) -> u64 {
+    match operation {
+        Some(OpKind::Read) => row.read_bytes,
+        Some(OpKind::Write) => row.write_bytes,
+        Some(OpKind::Trim) => row.trim_bytes,
+        Some(OpKind::Sync) => 0,
+        None => [row.read_bytes, row.write_bytes, row.trim_bytes].into_iter().fold(0, u64::saturating_add),
     }
 }
 

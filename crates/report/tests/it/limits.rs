@@ -3,7 +3,8 @@
 use crate::answer::clean;
 use crate::fixture;
 use trueio_model::{
-    CheckOutcome, Estimate, JudgedLimit, Limit, LimitOutcome, LimitSet, Mark, OpKind, Reference, RunRecord, Verdict,
+    CheckOutcome, Estimate, JudgedLimit, Limit, LimitOutcome, LimitSet, Mark, OpKind, Reference, RunRecord, SeriesRow,
+    Verdict,
 };
 use trueio_report::{
     Document, Format, Style, answer, check_limits, html, json, limit_line, parse, reference_of, screen, terminal,
@@ -90,9 +91,49 @@ fn a_figure_that_is_not_confirmed_or_has_no_interval_leaves_its_limit_undecided(
 
     let mut short = record(&["IOPS < 1100"], None);
     short.phases[0].jobs[0].ops[0].ios_per_s = None;
+    short.phases[0].jobs[0].series.clear();
     let found = judged(&short);
-    assert!(found.sentence.ends_with("has no interval: the run is too short"), "{found:?}");
+    assert!(found.sentence.ends_with("has no interval: the run is too short for one"), "{found:?}");
     assert_eq!(found.outcome, LimitOutcome::Undecided);
+}
+
+/// Goal: a rate without an interval decides a limit only if each part of the run is on the same side of it.
+/// Method: a rate that rises from 900 to 1,100 in steps that last as long as a part; a last row that is short is no part.
+#[test]
+fn a_rate_without_an_interval_decides_a_limit_beyond_each_part_of_the_run() {
+    use LimitOutcome::{Met, Missed, Undecided};
+    let staged = |condition: &str, rows: u64| {
+        let mut staged = record(&[condition], None);
+        let job = &mut staged.phases[0].jobs[0];
+        let like = job.series[0];
+        let row = |index: u64, span_ns: u64, count: u64| SeriesRow {
+            end_ns: (index + 1) * 1_000_000_000,
+            span_ns,
+            read_count: count,
+            read_bytes: count * 4096,
+            ..like
+        };
+        job.series = (0..rows).map(|index| row(index, 1_000_000_000, 900 + index * 200 / (rows - 1))).collect();
+        job.series.push(row(rows, 1_000_000, 100_000));
+        job.ops[0].ios_per_s = None;
+        judged(&staged)
+    };
+    for (condition, expected) in [
+        ("IOPS < 899", Met),
+        ("IOPS < 1101", Missed),
+        ("IOPS < 1000", Undecided),
+        ("IOPS < 901", Undecided),
+        ("IOPS > 1101", Met),
+        ("bandwidth < 1MiB/s", Met),
+        ("bandwidth > 1MiB/s", Missed),
+    ] {
+        let found = staged(condition, 8);
+        assert_eq!((found.outcome, found.low, found.high), (expected, None, None), "{found:?}");
+        assert!(found.sentence.contains("in each of 8 parts of the run)"), "{found:?}");
+        assert_eq!(found.next_step.is_empty(), expected != Undecided, "{found:?}");
+    }
+    let few = staged("IOPS < 899", 7);
+    assert_eq!((few.outcome, few.sentence.contains("parts")), (Undecided, false), "{few:?}");
 }
 
 #[test]
