@@ -339,14 +339,18 @@ fn a_program_that_reads_the_measured_file_is_named() {
     judgement.assert_listed("`dd` reads the measured file", &["foreign_io"]);
 }
 
-/// Reads past the page cache while a neighbour runs again and again.
+/// Reads past the page cache, with a pause after every few blocks, while a neighbour runs again and again.
+///
+/// What a neighbour wrote counts from a twentieth of our own bytes in the traced windows, and a busy machine gives the neighbour little of each:
+/// the pauses keep our own bytes few, and the reads go on until it has run many times.
 fn read_beside(path: &Path, neighbour: impl Fn() + Send + Sync) -> Judgement {
     with_neighbour(neighbour, |times| {
         stage(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
             let file = open(path, libc::O_DIRECT);
             let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
-            while began.elapsed() < std::time::Duration::from_secs(3) || times.load(Ordering::Relaxed) < before + 8 {
-                calls.blocks(OpKind::Read, &file, path, 256);
+            while began.elapsed() < std::time::Duration::from_secs(3) || times.load(Ordering::Relaxed) < before + 40 {
+                calls.blocks(OpKind::Read, &file, path, 8);
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         })
     })
