@@ -1427,7 +1427,7 @@ export interface LostRank {
 }
 
 /** The word for a load, from best to worst. */
-export type Mark = "confirmed" | "unverified" | "unsteady" | "disturbed" | "not the disk" | "failed";
+export type Mark = "confirmed" | "unverified" | "unsteady" | "disturbed" | "not the disk" | "withheld" | "failed";
 
 /** The memory of the I/O buffers. */
 export type Memory = "malloc" | "mmap" | "mmap_shared" | "mmap_huge" | "shm" | "shm_huge";

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::kept;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::Path;
-use trueio_model::{JobPlan, Limit, LimitFigure, LimitOutcome, LimitSet, Outcome, Plan, RunRecord, Verdict};
-use trueio_report::{limit_line, message, reference_of, shape_of};
+use trueio_model::{JobPlan, Limit, LimitFigure, LimitOutcome, LimitSet, Outcome, Plan, RunRecord};
+use trueio_report::{limit_line, mark, message, reference_of, shape_of};
 use trueio_store::{Filter, Source};
 
 /// The option for a limit, of every command that measures.
@@ -124,10 +124,10 @@ fn newest(plan: &Plan, kind: &str, limits: &[Limit]) -> Result<RunRecord, Failur
 
 /// Returns the exit status of a run that measured, and whose outputs were written.
 ///
-/// The first of these that is true: 1, it failed or was interrupted by a signal; 1, a limit is missed; 3, a limit is undecided; 1, a figure is not the
-/// disk's; 0. An undecided limit comes before a figure that is withheld, because it is the reason why it is undecided.
+/// The first of these that is true: 1, it failed or was interrupted by a signal; 1, a limit is missed; 3, a limit is undecided; 1, a figure is
+/// withheld; 0. An undecided limit comes before a figure that is withheld, because it is the reason why it is undecided.
 pub(crate) fn exit_status(record: &RunRecord, limits: Option<LimitOutcome>) -> u8 {
-    let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
+    let is_withheld = record.phases.iter().any(|phase| !mark(phase).is_shown());
     let has_failed = match &record.outcome {
         Outcome::Complete => false,
         // The user ended it in the live view, as planned.
@@ -138,7 +138,7 @@ pub(crate) fn exit_status(record: &RunRecord, limits: Option<LimitOutcome>) -> u
         _ if has_failed => 1,
         Some(outcome @ (LimitOutcome::Missed | LimitOutcome::Undecided)) => outcome.exit_status(),
         // A command that measures must return a figure, and there is none.
-        _ if is_contradicted => 1,
+        _ if is_withheld => 1,
         _ => 0,
     }
 }
@@ -159,6 +159,7 @@ pub(crate) fn judged(record: &RunRecord, is_printed: bool) -> Option<LimitOutcom
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trueio_model::Verdict;
 
     #[test]
     fn the_first_reason_of_the_table_gives_the_exit_status() {

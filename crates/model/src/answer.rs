@@ -299,7 +299,7 @@ mod tests {
         for kind in [Class, Database, Limit, Past, Winner] {
             assert_eq!(on(kind, &[]), None, "without a figure there is nothing to state");
             assert!(on(kind, &[("a", Mark::Confirmed)]).is_some_and(|it| it.sentence() == "A sentence."));
-            for mark in [Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed] {
+            for mark in [Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Withheld, Mark::Failed] {
                 assert_eq!(on(kind, &[("a", Mark::Confirmed), ("b", mark)]), None);
             }
             let made = on(kind, &[("A", Mark::Unverified), ("B", Mark::Confirmed)]);

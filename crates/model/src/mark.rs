@@ -19,21 +19,31 @@ pub enum Mark {
     Unsteady,
     /// Other processes, heat or a lack of processors affected the figures.
     Disturbed,
-    /// The figures describe something else: memory, a hole, a limit, a link, missing flushes.
+    /// The figures describe something else: memory, a hole, a limit, a link, missing flushes. They are shown.
     #[serde(rename = "not the disk")]
     NotTheDisk,
-    /// I/Os failed, or blocks did not read back as written.
+    /// A counter contradicts the figures: no output shows them.
+    Withheld,
+    /// I/Os failed, or blocks did not read back as written: no output shows the figures.
     Failed,
 }
 
 impl Mark {
     /// All of them, from best to worst.
-    pub const ALL: [Mark; 6] =
-        [Mark::Confirmed, Mark::Unverified, Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed];
+    pub const ALL: [Mark; 7] = [
+        Mark::Confirmed,
+        Mark::Unverified,
+        Mark::Unsteady,
+        Mark::Disturbed,
+        Mark::NotTheDisk,
+        Mark::Withheld,
+        Mark::Failed,
+    ];
 
-    /// Returns true if the figures are those of the disk, as far as the evidence shows: they may be compared with those of others.
-    pub const fn is_of_the_disk(self) -> bool {
-        !matches!(self, Mark::NotTheDisk | Mark::Failed)
+    /// Returns true if outputs show the figures. Every output takes the answer from here: a figure that is not shown has its word and the
+    /// reason in its place.
+    pub const fn is_shown(self) -> bool {
+        !matches!(self, Mark::Withheld | Mark::Failed)
     }
 
     /// Returns true if a winner may be named between figures of this word: they are confirmed, or no counter could show whether they
@@ -47,16 +57,22 @@ impl Mark {
         match (verdict, worst(checks)) {
             (Verdict::Supported, _) => Mark::Confirmed,
             (Verdict::Unverified, _) => Mark::Unverified,
-            (_, Some(check)) => Self::of_finding(check),
+            (Verdict::Contradicted, Some(check)) => Self::of_cause(check.cause, &check.name, true),
+            (Verdict::Suspect, Some(check)) => Self::of_finding(check),
             // The record does not contain the check that found it.
             (Verdict::Suspect, None) => Mark::Disturbed,
-            (Verdict::Contradicted, None) => Mark::NotTheDisk,
+            (Verdict::Contradicted, None) => Mark::Withheld,
         }
     }
 
     /// Returns the word for a finding that objects.
     pub fn of_finding(check: &Check) -> Self {
-        Self::of_cause(check.cause, &check.name, check.outcome == CheckOutcome::Contradicted)
+        let contradicts = check.outcome == CheckOutcome::Contradicted && !check.is_accepted;
+        match Self::of_cause(check.cause, &check.name, contradicts) {
+            // Its figures are shown, because the user wants them.
+            Mark::Failed if check.is_accepted => Mark::NotTheDisk,
+            mark => mark,
+        }
     }
 
     /// Returns the word for figures of which only the verdict and the names of the checks that object are known.
@@ -76,11 +92,11 @@ impl Mark {
     fn of_cause(cause: Cause, check: &str, contradicts: bool) -> Self {
         match cause {
             Cause::Calls => Mark::Failed,
+            _ if contradicts => Mark::Withheld,
             Cause::Cache | Cause::Setup => Mark::NotTheDisk,
             // Heat slows a disk; the others are about what else the figures describe.
             Cause::Device if check == "heat" => Mark::Disturbed,
             Cause::Device => Mark::NotTheDisk,
-            Cause::Tool | Cause::Neighbour | Cause::Unsteady if contradicts => Mark::NotTheDisk,
             Cause::Tool | Cause::Neighbour => Mark::Disturbed,
             Cause::Unsteady => Mark::Unsteady,
         }
@@ -94,6 +110,7 @@ impl Mark {
             Mark::Unsteady => "unsteady",
             Mark::Disturbed => "disturbed",
             Mark::NotTheDisk => "not the disk",
+            Mark::Withheld => "withheld",
             Mark::Failed => "failed",
         }
     }
@@ -105,7 +122,9 @@ impl Mark {
             Mark::Unverified => '?',
             Mark::Unsteady => '~',
             Mark::Disturbed => '!',
-            Mark::NotTheDisk => 'x',
+            Mark::NotTheDisk => '*',
+            // As in the place of each figure that is withheld.
+            Mark::Withheld => 'x',
             Mark::Failed => '#',
         }
     }
@@ -118,6 +137,7 @@ impl Mark {
             Mark::Unsteady => "the rate changed while it was measured",
             Mark::Disturbed => "something else affected the disk or this program",
             Mark::NotTheDisk => "the figure describes something other than the disk",
+            Mark::Withheld => "a counter contradicts the figure",
             Mark::Failed => "I/Os failed or returned wrong data",
         }
     }

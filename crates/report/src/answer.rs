@@ -222,7 +222,7 @@ fn expected_group(record: &RunRecord) -> Option<&'static str> {
 /// Returns the rate of durable commits, or why it is not stated; `None` if it was not measured.
 fn commits(record: &RunRecord, standing: &Standing) -> Option<String> {
     if let Some(withheld) = standing.withheld.iter().find(|withheld| withheld.figure == ClassFigure::Commits) {
-        return Some(format!("Durable commits: withheld, {}.", withheld.reason));
+        return Some(format!("Durable commits: {}.", withheld.reason));
     }
     let commits = standing.of(ClassFigure::Commits)?;
     let phase = &record.phases[commits.value.phase_index];

@@ -20,7 +20,8 @@ impl Badge {
             Mark::Unverified => ("○", "none"),
             Mark::Unsteady => ("◐", "warn"),
             Mark::Disturbed => ("◐", "warn"),
-            Mark::NotTheDisk => ("✕", "bad"),
+            Mark::NotTheDisk => ("◇", "bad"),
+            Mark::Withheld => ("✕", "bad"),
             Mark::Failed => ("✕", "bad"),
         };
         Badge { symbol, word: mark.word(), class }

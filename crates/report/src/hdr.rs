@@ -9,10 +9,11 @@
 //! Source: HdrHistogram, `HistogramLogWriter` and `V2` encoding (the `hdrhistogram` crate's `serialization`
 //! module writes both).
 
+use crate::verdicts::mark;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, SystemTime};
-use trueio_model::{Check, CheckOutcome, Comparison, Histogram, PhaseRecord, RunRecord, Verdict, parse_utc};
+use trueio_model::{Check, CheckOutcome, Comparison, Histogram, PhaseRecord, RunRecord, parse_utc};
 
 /// A histogram that the format cannot represent.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,7 @@ pub fn hdr(
 /// [`HdrError`] if a count is beyond 2^63.
 pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
     let mut lines = Vec::new();
-    let contradicts = |phase: &&PhaseRecord| phase.verdict == Verdict::Contradicted;
+    let contradicts = |phase: &&PhaseRecord| !mark(phase).is_shown();
     for phase in record.phases.iter().filter(|phase| !contradicts(phase)) {
         for job in &phase.jobs {
             for op in &job.ops {

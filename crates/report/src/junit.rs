@@ -1,6 +1,6 @@
 //! Documents as JUnit XML, which CI services show as tests.
 //!
-//! Of a record each load and each limit is a test case, and of a study each row: one that the evidence contradicts is a failure. Of a trend each
+//! Of a record each load and each limit is a test case, and of a study each row: one whose figures are withheld is a failure. Of a trend each
 //! series is one: a change of level for the worse is a failure, and too few runs are skipped. Those of a comparison are in
 //! `comparison/junit.rs`.
 //!
@@ -8,7 +8,7 @@
 
 use crate::answer::answer;
 use crate::limits::limit_line;
-use crate::verdicts::{Mark, row_words};
+use crate::verdicts::{Mark, mark, row_words};
 use crate::words::check_sentence;
 use trueio_model::{Check, LimitOutcome, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
 
@@ -80,7 +80,7 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
     let cases = record.phases.iter().map(|phase| {
         let words = with_reasons(&row_words(phase), &phase.checks);
         let seconds = Some(phase.elapsed_ns as f64 / 1e9);
-        Case { name: phase.name.clone(), result: judged(phase.verdict, &words), out: words, seconds }
+        Case { name: phase.name.clone(), result: judged(mark(phase), &words), out: words, seconds }
     });
     let limits = answer(record, &[]).limits;
     let limits = limits.iter().map(|limit| Case {
@@ -106,11 +106,11 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
 /// Formats the study.
 pub(crate) fn study_junit(study: &StudyRecord) -> String {
     let of_row = |mode: &str, row: &StudyRow| {
-        let verdict = row.verdict.unwrap_or(Verdict::Unverified);
-        let words = with_reasons(Mark::of(verdict, &row.checks).word(), &row.checks);
+        let mark = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
+        let words = with_reasons(mark.word(), &row.checks);
         let (result, out) = match &row.failure {
             Some(why) => (CaseResult::Skipped(why.clone()), String::new()),
-            None => (judged(verdict, &words), words),
+            None => (judged(mark, &words), words),
         };
         Case { name: format!("{mode}: {}", row.name), result, out, seconds: None }
     };
@@ -140,12 +140,9 @@ pub(crate) fn trend_junit(trend: &Trend) -> String {
     document(&format!("trueio history trend: {}", trend.device.label), "trend", None, &cases)
 }
 
-/// Only a contradiction is a failure: a doubtful figure may be right.
-fn judged(verdict: Verdict, words: &str) -> CaseResult {
-    match verdict {
-        Verdict::Contradicted => CaseResult::Failed(words.to_owned()),
-        Verdict::Supported | Verdict::Suspect | Verdict::Unverified => CaseResult::Passed,
-    }
+/// Only a figure that is withheld is a failure: a doubtful one may be right.
+fn judged(mark: Mark, words: &str) -> CaseResult {
+    if mark.is_shown() { CaseResult::Passed } else { CaseResult::Failed(words.to_owned()) }
 }
 
 fn with_reasons(word: &str, checks: &[Check]) -> String {

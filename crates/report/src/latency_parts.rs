@@ -2,7 +2,8 @@
 //!
 //! Known for sampled direct transfers whose requests were traced (level E3).
 
-use trueio_model::{LatencyParts, OpKind, PartTimes, PhaseRecord, RunRecord, Verdict, units};
+use crate::verdicts::mark;
+use trueio_model::{LatencyParts, OpKind, PartTimes, PhaseRecord, RunRecord, units};
 
 /// Returns one sentence per operation of each phase with a trace; none for contradicted phases.
 pub(crate) fn latency_parts(record: &RunRecord) -> Vec<String> {
@@ -14,7 +15,7 @@ pub(crate) fn latency_parts(record: &RunRecord) -> Vec<String> {
 
 /// Returns the sentences of one phase.
 pub(crate) fn phase_parts(phase: &PhaseRecord) -> Vec<String> {
-    let trace = phase.trace.as_ref().filter(|_| phase.verdict != Verdict::Contradicted);
+    let trace = phase.trace.as_ref().filter(|_| mark(phase).is_shown());
     trace.map_or_else(Vec::new, |trace| trace.latency.iter().map(sentence).collect())
 }
 

@@ -34,7 +34,7 @@ impl Paint {
             Mark::Confirmed => Paint::Good,
             Mark::Unverified => Paint::Dim,
             Mark::Unsteady | Mark::Disturbed => Paint::Doubtful,
-            Mark::NotTheDisk | Mark::Failed => Paint::Bad,
+            Mark::NotTheDisk | Mark::Withheld | Mark::Failed => Paint::Bad,
         }
     }
 }

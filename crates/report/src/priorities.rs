@@ -1,13 +1,14 @@
 //! Sentences about the latencies of each I/O priority.
 
 use crate::summary::{QUANTILES, label_of};
+use crate::verdicts::mark;
 use crate::words::percentile_name;
-use trueio_model::{OpRecord, PriorityRecord, RunRecord, Verdict, units};
+use trueio_model::{OpRecord, PriorityRecord, RunRecord, units};
 use trueio_stats::quantile;
 
 /// Returns one sentence per priority of jobs whose I/Os had several; none for contradicted phases.
 pub(crate) fn priorities(record: &RunRecord) -> Vec<String> {
-    let phases = record.phases.iter().filter(|phase| phase.verdict != Verdict::Contradicted);
+    let phases = record.phases.iter().filter(|phase| mark(phase).is_shown());
     let mut sentences = Vec::new();
     for job in phases.flat_map(|phase| &phase.jobs) {
         for op in &job.ops {

@@ -219,7 +219,7 @@ impl Line {
         let plan = plan_of(record, phase_index, job);
         let mark = mark(phase);
         let shown = figure_of(record, phase_index, job, rows);
-        let is_withheld = phase.verdict == Verdict::Contradicted;
+        let is_withheld = !mark.is_shown();
         let quantile = |row: &&Row| row.quantiles[1].map(|quantile| quantile.value_ns);
         // The slowest operation. With a pace, each counts from the time it was due: a stop delays the writes, and not the sync calls.
         let p99_ns = rows.iter().filter_map(quantile).max();

@@ -133,18 +133,18 @@ pub struct Placement {
 pub struct Standing {
     /// Each figure that can be placed, in the order of [`ClassFigure::ALL`].
     pub placements: Vec<Placement>,
-    /// The figures that would be placed if they were the disk's, in the same order.
+    /// The figures that would be placed if they were not withheld, in the same order.
     pub withheld: Vec<Withheld>,
 }
 
-/// A figure that is not the disk's: it has a place and no value.
+/// A figure that is withheld: it has a place and no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
     /// Which.
     pub figure: ClassFigure,
     /// Its phase, as an index into [`RunRecord::phases`].
     pub phase_index: usize,
-    /// The word of its load, with the finding: `not the disk: waited for a processor 89 % of the time`.
+    /// The word of its load, with the finding: `withheld: waited for a processor 89 % of the time`.
     pub reason: String,
 }
 
@@ -157,7 +157,7 @@ pub fn standing(record: &RunRecord, past: &[PastRun]) -> Standing {
     Standing { placements, withheld }
 }
 
-/// Returns the figures whose loads are not the disk's and that no other load has, each once.
+/// Returns the figures whose loads are withheld and that no other load has, each once.
 fn withheld(record: &RunRecord, placements: &[Placement]) -> Vec<Withheld> {
     let mut found: Vec<Withheld> = Vec::new();
     for row in summary(record) {
@@ -168,7 +168,7 @@ fn withheld(record: &RunRecord, placements: &[Placement]) -> Vec<Withheld> {
         };
         let is_known = placements.iter().any(|placement| placement.value.figure == figure)
             || found.iter().any(|known| known.figure == figure);
-        if !mark(phase).is_of_the_disk() && !is_known {
+        if !mark(phase).is_shown() && !is_known {
             found.push(Withheld { figure, phase_index: row.phase_index, reason: row_words(phase) });
         }
     }
@@ -203,7 +203,6 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
     let is_placed = phase.jobs.len() == 1
         && is_comparable(plan)
         && !row.is_withheld
-        && mark(phase).is_of_the_disk()
         && row.io_count >= IO_COUNT_MIN
         && job.elapsed_ns >= ELAPSED_NS_MIN;
     let figure = is_placed.then(|| figure_of(plan, row.op)).flatten()?;

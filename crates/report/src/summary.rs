@@ -1,11 +1,12 @@
 //! The figures of the summary table: one row per operation of each job of each phase.
 //!
 //! Terminal and HTML draw the same rows. A figure is `None` if it is undefined: a percentile without a finite
-//! 95 % interval, the bandwidth of sync calls, a rate over no time, any figure of a contradicted phase.
+//! 95 % interval, the bandwidth of sync calls, a rate over no time, any figure that is withheld.
 
+use crate::verdicts::mark;
 use trueio_model::{
     BlockSizes, DirectPolicy, EngineKind, Estimate, Histogram, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order,
-    PhaseRecord, RunRecord, SyncMode, Verdict, units,
+    PhaseRecord, RunRecord, SyncMode, units,
 };
 use trueio_stats::{NoInterval, Quantile, quantile, quantile_interval};
 
@@ -80,7 +81,7 @@ pub struct Row {
     /// the first row of a phase has it. Sync calls are not counted as I/Os unless there is nothing else:
     /// their CPU time belongs to the writes that they make durable.
     pub cpu_ns_per_io: Option<f64>,
-    /// True if the evidence contradicts the phase: rates, latencies and CPU time are then `None`, and the
+    /// True if figures of the phase are withheld ([`Mark::is_shown`](trueio_model::Mark::is_shown)): rates, latencies and CPU time are then `None`, and the
     /// reason is shown instead.
     pub is_withheld: bool,
 }
@@ -131,7 +132,7 @@ impl Scale {
 pub fn summary(record: &RunRecord) -> Vec<Row> {
     let mut rows = Vec::new();
     for (phase_index, phase) in record.phases.iter().enumerate() {
-        let is_withheld = phase.verdict == Verdict::Contradicted;
+        let is_withheld = !mark(phase).is_shown();
         let mut cpu_ns_per_io = cpu_ns_per_io(phase).filter(|_| !is_withheld);
         for (job_index, job) in phase.jobs.iter().enumerate() {
             let seconds = job.elapsed_ns as f64 / 1e9;

@@ -66,7 +66,7 @@ fn mark_of(point: &TrendPoint) -> Mark {
 fn figures(series: &TrendSeries) -> Vec<StatedFigure> {
     let of = |point: &TrendPoint| {
         let verdict = mark_of(point);
-        let is_shown = verdict.is_of_the_disk();
+        let is_shown = verdict.is_shown();
         StatedFigure {
             of: format!("{}, run {}", name_of(series), point.run.run_id),
             name: series.metric.clone(),
@@ -344,7 +344,7 @@ mod tests {
         let answer = html.split("class=\"verdict").nth(1).unwrap();
         assert!(answer.split("</div>").next().unwrap().contains("IOPS: fell from 100 to 50"));
         assert_eq!(html.matches("class=\"ring").count(), 1);
-        for words in [" · x not the disk: 96 % from memory · run ", " · + confirmed · run ", " · supported · run "]
+        for words in [" · * not the disk: 96 % from memory · run ", " · + confirmed · run ", " · supported · run "]
         {
             assert!(html.contains(words), "{words}\n{html}");
         }

@@ -2,9 +2,10 @@
 
 use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, counted, figure};
+use crate::verdicts::mark;
 use trueio_model::{
     Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
-    TargetKind, UsbTransport, Verdict, WriteCache, units,
+    TargetKind, UsbTransport, WriteCache, units,
 };
 use trueio_stats::minimum_count;
 
@@ -147,7 +148,7 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         .phases
         .iter()
         .enumerate()
-        .filter(|(_, phase)| phase.verdict != Verdict::Contradicted)
+        .filter(|(_, phase)| mark(phase).is_shown())
         .flat_map(|(index, phase)| phase.jobs.iter().map(move |job| (index, job)))
         .filter_map(|(index, job)| {
             let max_ns = end_flush_of(record, index, job)?.latency.total.max_ns()?;

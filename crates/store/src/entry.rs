@@ -1,7 +1,7 @@
 //! A run's line in the list: what is available without reading its record.
 
 use trueio_model::ForeignRun;
-use trueio_model::{Outcome, RunRecord, Verdict, run_words, units};
+use trueio_model::{Mark, Outcome, PhaseRecord, RunRecord, run_words, units};
 
 /// Whose document a run's text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,11 +143,12 @@ impl Entry {
 fn summary_of(record: &RunRecord) -> String {
     let count = record.phases.len();
     let mut text = format!("{count} phase{}", if count == 1 { "" } else { "s" });
-    let contradicted = record.phases.iter().filter(|p| p.verdict == Verdict::Contradicted).count();
-    if contradicted > 0 {
-        text.push_str(&format!(", {contradicted} contradicted"));
+    let is_shown = |phase: &PhaseRecord| Mark::of(phase.verdict, &phase.checks).is_shown();
+    let withheld = record.phases.iter().filter(|phase| !is_shown(phase)).count();
+    if withheld > 0 {
+        text.push_str(&format!(", {withheld} withheld"));
     }
-    let jobs = record.phases.iter().filter(|p| p.verdict != Verdict::Contradicted).flat_map(|p| &p.jobs);
+    let jobs = record.phases.iter().filter(|phase| is_shown(phase)).flat_map(|p| &p.jobs);
     let (mut bytes_per_s, mut ios_per_s) = (0.0f64, 0.0f64);
     for job in jobs.filter(|j| j.elapsed_ns > 0) {
         let seconds = job.elapsed_ns as f64 / 1e9;

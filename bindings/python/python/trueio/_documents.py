@@ -986,7 +986,7 @@ class LostRank(TypedDict):
     reason: "str"
 
 
-Mark: TypeAlias = "Literal['confirmed'] | Literal['unverified'] | Literal['unsteady'] | Literal['disturbed'] | Literal['not the disk'] | Literal['failed']"
+Mark: TypeAlias = "Literal['confirmed'] | Literal['unverified'] | Literal['unsteady'] | Literal['disturbed'] | Literal['not the disk'] | Literal['withheld'] | Literal['failed']"
 
 Memory: TypeAlias = "Literal['malloc'] | Literal['mmap'] | Literal['mmap_shared'] | Literal['mmap_huge'] | Literal['shm'] | Literal['shm_huge']"
 

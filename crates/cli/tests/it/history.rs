@@ -704,7 +704,7 @@ fn lists_and_trends_have_the_words_of_the_end_of_a_run() {
             phase.verdict = trueio_model::Verdict::Suspect;
         }
     });
-    let words = ["+ confirmed", "! disturbed: dd wrote 335 MiB", "x not the disk: 96 % from memory"];
+    let words = ["+ confirmed", "! disturbed: dd wrote 335 MiB", "* not the disk: 96 % from memory"];
     for (n, words) in words.iter().enumerate() {
         sandbox.run(&["report", &format!("{n:032x}"), "--json", "record.json"]).assert_code(0);
         let phase = &read_record(&sandbox.path("record.json")).phases[0];

@@ -85,12 +85,12 @@ fn cached_reads_and_holes_are_not_the_disk() {
     }
     std::fs::read(sandbox.data_file("cached", 16 << 20)).expect("it is cached");
     let shown = shown_by(reads(&sandbox, "--filename cached --direct off --invalidate false"));
-    assert_situation("a file that is cached, read through the page cache", &shown, "x not the disk: ");
+    assert_situation("a file that is cached, read through the page cache", &shown, "* not the disk: ");
 
     let sparse = std::fs::File::create(sandbox.path("sparse")).expect("a file");
     sparse.set_len(16 << 20).expect("a hole");
     let shown = shown_by(reads(&sandbox, "--filename sparse --direct require"));
-    assert_situation("a sparse file, read with direct I/O", &shown, "x not the disk: 100 % never written");
+    assert_situation("a sparse file, read with direct I/O", &shown, "x withheld: 100 % never written");
 }
 
 /// Goal: the program that uses the disk is named.
@@ -158,7 +158,7 @@ fn a_cpu_quota_of_10_percent_is_named_by_the_time_waited() {
     group.hold(&mut command);
     let shown = shown_by(command);
     let (mark, reason) = shown.split_once(": ").unwrap_or((&shown, ""));
-    assert!(["x not the disk", "! disturbed"].contains(&mark), "{shown}");
+    assert!(["x withheld", "! disturbed"].contains(&mark), "{shown}");
     assert_situation("a quota of 10 % of a processor", &shown, &format!("{mark}: waited for a processor "));
     assert!(!reason.is_empty(), "{shown}");
 }
@@ -177,7 +177,7 @@ fn a_throttled_control_group_is_not_the_disk() {
     let mut command = reads(&sandbox, &format!("--direct require --directory {}", mount.path.display()));
     group.hold(&mut command);
     let shown = shown_by(command);
-    assert_situation("a control group that limits the disk", &shown, "x not the disk: limited to 256 KiB/s");
+    assert_situation("a control group that limits the disk", &shown, "* not the disk: limited to 256 KiB/s");
 }
 
 /// Returns the number of the device of a filesystem (`7:0`).
@@ -238,5 +238,5 @@ fn a_file_in_memory_is_not_the_disk() {
     let sandbox = Sandbox::new();
     let mount = Mount::tmpfs(&sandbox, "memory", "64m");
     let shown = shown_by(reads(&sandbox, &format!("--direct prefer --directory {}", mount.path.display())));
-    assert_situation("a file on tmpfs", &shown, "x not the disk: ");
+    assert_situation("a file on tmpfs", &shown, "* not the disk: ");
 }

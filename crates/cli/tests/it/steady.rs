@@ -146,7 +146,8 @@ fn contradicted_figures_are_withheld_unless_the_check_is_accepted() {
     let phase = &record.phases[0];
     assert_eq!(phase.verdict, Verdict::Contradicted);
     let figures = |out: &str| {
-        let row = out.lines().find_map(|line| line.split_once("  x not the disk E"));
+        let row =
+            out.lines().find_map(|line| line.split_once("  x withheld E").or(line.split_once("  * not the disk E")));
         row.unwrap_or_else(|| panic!("{out}")).0.to_owned()
     };
     let withheld = figures(&ran.out);

@@ -14,7 +14,7 @@ use trueio_model::{
 /// With more sides than this, the best ones are the answer, and not a headline for each.
 pub(super) const HEADLINES_MAX: usize = 4;
 
-/// Returns the comparison as outputs show it: without the figures of sides that are not the disk, and without a conclusion between sides
+/// Returns the comparison as outputs show it: without figures that are withheld, and without a conclusion between sides
 /// of which one is not confirmed. A comparison that has none is not copied.
 pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
     let is_open = |part: &Part| part.sides.iter().any(|side| !side.mark().permits_a_winner());
@@ -23,7 +23,7 @@ pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
     }
     let mut shown = comparison.clone();
     for part in &mut shown.parts {
-        let of_disk: Vec<bool> = part.sides.iter().map(|side| side.mark().is_of_the_disk()).collect();
+        let are_shown: Vec<bool> = part.sides.iter().map(|side| side.mark().is_shown()).collect();
         for index in 0..part.answers.len() {
             let side = part.answers[index].side;
             if part.without_a_winner(side).is_empty() {
@@ -32,11 +32,11 @@ pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
             let answer = &mut part.answers[index];
             answer.conclusion = Conclusion::CannotTell;
             answer.needs = None;
-            if ![0, side].iter().all(|side| of_disk.get(*side) == Some(&true)) {
+            if ![0, side].iter().all(|side| are_shown.get(*side) == Some(&true)) {
                 answer.ratio = None;
             }
         }
-        for side in part.sides.iter_mut().filter(|side| !side.mark().is_of_the_disk()) {
+        for side in part.sides.iter_mut().filter(|side| !side.mark().is_shown()) {
             // The word is that of the reasons, which stay.
             side.word = Some(side.mark());
             side.figures.clear();
@@ -116,7 +116,7 @@ fn figures(part: &Part) -> Vec<StatedFigure> {
                 sample_count: side.latency.count(),
                 verdict: side.mark(),
                 cause: cause(side),
-                is_shown: side.mark().is_of_the_disk(),
+                is_shown: side.mark().is_shown(),
             });
         }
     }
@@ -134,7 +134,7 @@ fn figures(part: &Part) -> Vec<StatedFigure> {
             sample_count: answer.ratio.map_or(0, |ratio| u64::from(ratio.pair_count)),
             verdict,
             cause: objecting.map(cause).find(|text| !text.is_empty()).unwrap_or_default(),
-            is_shown: verdict.is_of_the_disk(),
+            is_shown: verdict.is_shown(),
         });
     }
     all

@@ -33,7 +33,7 @@ pub(super) fn value(metric: Metric, value: f64) -> String {
 
 /// Returns a side's value of a metric, ready to be printed: `–` without one, `x` if it is withheld.
 pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
-    if !side.mark().is_of_the_disk() {
+    if !side.mark().is_shown() {
         return "x".to_owned();
     }
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))

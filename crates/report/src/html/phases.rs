@@ -9,7 +9,7 @@ use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
 use crate::plot::places::places;
 use crate::summary::{Row, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, clean, figure};
-use crate::verdicts::{outcome_words, worst};
+use crate::verdicts::{mark, outcome_words, worst};
 use crate::words::{check_sentence, is_same, outcome_sentence};
 use serde::Serialize;
 use trueio_model::{
@@ -121,7 +121,7 @@ fn brief(phase: &PhaseRecord) -> String {
         return String::new();
     }
     match worst(&phase.checks) {
-        Some(check) if phase.verdict == Verdict::Contradicted || check.brief.is_empty() => check_sentence(check),
+        Some(check) if !mark(phase).is_shown() || check.brief.is_empty() => check_sentence(check),
         Some(check) => check.brief.clone(),
         None => "the record does not contain the check that found it".to_owned(),
     }
@@ -165,7 +165,7 @@ impl Job {
     fn of(record: &RunRecord, index: usize, job: &JobRecord, is_plotted: bool, shades: &[Shade]) -> Self {
         let plan = plan_of(record, index, job);
         let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &job.name));
-        let is_withheld = record.phases[index].verdict == Verdict::Contradicted;
+        let is_withheld = !mark(&record.phases[index]).is_shown();
         let depth = job.achieved_depth.filter(|_| !is_withheld);
         let about =
             [shape, plan.map(manner_of), depth.map(|depth| format!("{} I/Os in flight on average", figure(depth)))];

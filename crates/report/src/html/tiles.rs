@@ -22,7 +22,7 @@ pub(super) struct Tile {
     mark: Badge,
 }
 
-/// Returns the tiles of the figures that a record has. A figure that is not the disk's keeps its tile, with the reason.
+/// Returns the tiles of the figures that a record has. A figure that is withheld keeps its tile, with the reason.
 pub(super) fn tiles(record: &RunRecord, rows: &[Row], placements: &Standing) -> Vec<Tile> {
     let shown = [ClassFigure::SeqRead, ClassFigure::SeqWrite, ClassFigure::RandReadLatency, ClassFigure::Commits];
     let tiles = shown.into_iter().filter_map(|figure| {
@@ -39,7 +39,7 @@ fn withheld_tile(record: &RunRecord, withheld: &Withheld) -> Tile {
         value: "withheld".to_owned(),
         unit: String::new(),
         scale: String::new(),
-        position: cleaned(&format!("withheld: {}", withheld.reason)),
+        position: cleaned(&withheld.reason),
         lines: Vec::new(),
         mark: Badge::of_phase(&record.phases[withheld.phase_index]),
     }

@@ -35,7 +35,7 @@ fn unit_of(metric: StudyMetric) -> &'static str {
 
 fn figures(mode: &str, row: &StudyRow) -> Vec<StatedFigure> {
     let verdict = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
-    let is_shown = row.verdict != Some(Verdict::Contradicted);
+    let is_shown = verdict.is_shown();
     let cause = row.checks.iter().find(|check| check.objects()).map_or_else(String::new, |check| check.brief.clone());
     let of = |figure: &trueio_model::StudyFigure| {
         let shown = |value: f64| Some(value).filter(|value| is_shown && value.is_finite());

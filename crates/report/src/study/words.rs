@@ -3,7 +3,7 @@
 use crate::verdicts::{Mark, outcome_words};
 use trueio_model::{
     DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
-    Verdict, units,
+    units,
 };
 
 /// A figure of a row: its metric, the published value, the measured value.
@@ -150,7 +150,9 @@ impl Line<'_> {
         match self.here {
             Some(figure) => shown(self.metric, figure.value),
             None if self.row.failure.is_some() => "failed".to_owned(),
-            None if self.row.verdict == Some(Verdict::Contradicted) => "x".to_owned(),
+            None if self.row.verdict.is_some_and(|verdict| !Mark::of(verdict, &self.row.checks).is_shown()) => {
+                "x".to_owned()
+            }
             None => "–".to_owned(),
         }
     }

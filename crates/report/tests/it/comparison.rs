@@ -150,7 +150,7 @@ fn no_winner_is_named_between_sides_that_are_not_confirmed() {
             }
             // CSV and metrics hold numbers.
             assert!([5, 6].contains(&index) || text.contains(worst.word()), "{marks:?} in output {index}:\n{text}");
-            if !worst.is_of_the_disk() {
+            if !worst.is_shown() {
                 // An axis of the page has 10,000.
                 let figure = if marks[1] == worst { "9,009" } else { "10,000 1/s" };
                 assert!(!text.contains(figure), "a withheld figure in output {index}:\n{text}");
@@ -258,14 +258,14 @@ fn different_block_sizes_are_compared_by_bandwidth_too() {
 #[test]
 fn the_json_of_a_comparison_has_its_answer() {
     let mut comparison = comparison("after");
-    comparison.parts[0].sides[1].word = Some(Mark::NotTheDisk);
+    comparison.parts[0].sides[1].word = Some(Mark::Withheld);
     let text = comparison_json(&comparison);
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let answer = comparison_answer(&comparison);
     assert_eq!(value["answer"], serde_json::to_value(&answer).expect("JSON"));
     assert!(answer.statements.is_empty());
     for figure in &answer.figures {
-        assert_eq!(figure.is_shown, figure.verdict != Mark::NotTheDisk, "{figure:?}");
+        assert_eq!(figure.is_shown, figure.verdict != Mark::Withheld, "{figure:?}");
         assert!(figure.is_shown || (figure.value, figure.low) == (None, None), "{figure:?}");
     }
     assert_eq!(parse_comparison(&text).expect("a comparison"), comparison);

@@ -62,7 +62,7 @@ fn without_unicode_the_text_is_ascii_and_keeps_its_columns() {
 fn colour_adds_no_information() {
     let record = fixture::troubled();
     let mut colored = terminal(&record, &Style { color: true, ..plain(100) });
-    assert!(colored.contains("\x1b[1;31mx not the disk"));
+    assert!(colored.contains("\x1b[1;31mx withheld"));
     while let Some(begin) = colored.find("\x1b[") {
         let end = begin + colored[begin..].find('m').unwrap();
         colored.replace_range(begin..=end, "");
@@ -83,7 +83,7 @@ fn the_reason_of_each_contradicted_row_follows_the_table() {
     for width in [60, 100] {
         let wrapped = terminal(&record, &plain(width));
         let text = wrapped.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (last_row, other_sections) = (text.rfind("x not the disk E").unwrap(), text.find("Not checked").unwrap());
+        let (last_row, other_sections) = (text.rfind("x withheld E").unwrap(), text.find("Not checked").unwrap());
         let accept = text.find(&format!("--accept {}", record.phases[0].checks[1].name)).unwrap();
         for phase in &record.phases {
             let reason = text.find(&format!("The reason of {}.", phase.name)).unwrap();

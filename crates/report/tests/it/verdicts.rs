@@ -37,7 +37,7 @@ fn every_kind() -> RunRecord {
 
 const WORDS: [&str; 7] = [
     "failed: 3 of 9 I/Os failed",
-    "not the disk: 96 % from memory",
+    "withheld: 96 % from memory",
     "not the disk: 96 % never written",
     "disturbed: dd wrote 335 MiB",
     "unsteady: fell from 4.1 to 2.9 GiB/s after 2.0 s",
@@ -73,7 +73,7 @@ fn reasons_stand_once_by_cause_with_their_loads_their_share_and_one_step() {
         heads,
         [
             (Cause::Calls, Mark::Failed, 1, None),
-            (Cause::Cache, Mark::NotTheDisk, 1, Some(96)),
+            (Cause::Cache, Mark::Withheld, 1, Some(96)),
             (Cause::Setup, Mark::NotTheDisk, 1, Some(96)),
             (Cause::Device, Mark::Disturbed, 1, None),
             (Cause::Neighbour, Mark::Disturbed, 2, Some(23)),
@@ -132,7 +132,7 @@ fn a_contradiction_comes_before_a_doubt_and_the_larger_part_before_the_smaller()
     let starved = finding("processor_wait", Contradicted, "", Some(60));
     assert_eq!(name(&[small.clone(), large.clone()]).as_deref(), Some("processor_wait"));
     assert_eq!(name(&[small.clone(), large, cache.clone()]).as_deref(), Some("working_set"));
-    assert_eq!(Mark::of(Verdict::Contradicted, &[small.clone(), cache, starved]), Mark::NotTheDisk);
+    assert_eq!(Mark::of(Verdict::Contradicted, &[small.clone(), cache, starved]), Mark::Withheld);
     assert_eq!(name(&[]), None);
     assert_eq!(Mark::of(Verdict::Suspect, &[small]), Mark::Disturbed);
     // Under a quota the workers use all of it, and wait: how long is known, and says more.

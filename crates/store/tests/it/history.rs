@@ -65,7 +65,7 @@ fn a_summary_holds_no_contradicted_figure() {
     troubled.phases.clear();
     store.insert(&troubled).unwrap();
     let entry = store.get(&id(1)).unwrap().entry;
-    assert_eq!(entry.summary, "7 phases, 7 contradicted");
+    assert_eq!(entry.summary, "7 phases, 7 withheld");
     assert_eq!((entry.verdict.as_str(), entry.outcome.as_str()), ("contradicted", "interrupted"));
     let entry = store.get(&id(2)).unwrap().entry;
     assert_eq!((entry.summary.as_str(), entry.verdict.as_str()), ("0 phases", ""));
