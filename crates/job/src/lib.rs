@@ -47,7 +47,7 @@ pub use options::pattern::only_reads;
 pub use outputs::check_outputs;
 pub use plan::{GivenUser, given_user, memory_bytes, plan};
 pub use reference::{names_sentence, render_help, render_reference};
-pub use refusal::{Refusal, Rule};
+pub use refusal::{Case, Refusal, Rule};
 pub use schema::render_schema;
 pub use table::{TABLE, row};
 pub use toml::{JobFile, JobFileError, Problem, parse_job_file};

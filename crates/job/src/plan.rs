@@ -32,7 +32,7 @@ use crate::options::process::user::check_users;
 use crate::options::target::names::agree_on_names;
 use crate::options::target::rows::RANKS;
 use crate::outputs::{check_outputs, files_of, record_replaced};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::toml::check_job_name;
 use crate::values::Values;
 use job::Run;
@@ -222,8 +222,7 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
             let reason = "jobs that run at the same time become steady together, but this one differs from \
                           the first"
                 .to_owned();
-            let hint = "set the same in all of them (`[defaults]`), or make one wait for the other: `stonewall = true`";
-            return Err(refuse(other, Rule::SteadyState { reason, hint }));
+            return Err(refuse(other, Rule::SteadyState { reason, case: Case::SteadyTogether }));
         }
         // A job without I/O has no steady state.
         let measured = || of_phase().filter(|job| job.is_measured());
@@ -239,8 +238,7 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
                  `steadystate`",
                 one.name
             );
-            let hint = "set the same in both, or leave out `group_reporting`";
-            return Err(refuse(Some(other), Rule::SteadyState { reason, hint }));
+            return Err(refuse(Some(other), Rule::SteadyState { reason, case: Case::SteadyGroup }));
         }
         let needed_bytes = of_phase().map(buffer_bytes).fold(0_u64, u64::saturating_add);
         if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {

@@ -3,8 +3,11 @@
 //! A refusal is found while planning, before anything is touched. It names the job, the rule, the reason and
 //! a remedy. [`Rule::name`] is an identifier for programs and does not change.
 
+mod cases;
 mod hint;
 mod values;
+
+pub use cases::{Case, CaseRow};
 
 use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
 use trueio_model::units::format_bytes;
@@ -41,8 +44,8 @@ pub enum Rule {
     SteadyState {
         /// The reason.
         reason: String,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// A program without permission.
     #[error("`command` would start `{program}`, which a job file must not do")]
@@ -162,8 +165,8 @@ pub enum Rule {
         other: String,
         /// The reason.
         reason: &'static str,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// An option that has no meaning without another.
     #[error("{option} needs {needs}")]
@@ -172,8 +175,8 @@ pub enum Rule {
         option: String,
         /// What is missing.
         needs: &'static str,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// The engine does not work on this machine.
     #[error("the engine `{}` does not work here: {reason}", engine.name())]
@@ -190,8 +193,8 @@ pub enum Rule {
         engine: EngineKind,
         /// The missing feature, as the rest of a sentence.
         lack: String,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// More than one I/O in flight on an engine that blocks.
     #[error("`iodepth = {depth}`, but the engine `{}` has one I/O in flight at a time", engine.name())]
@@ -421,8 +424,8 @@ pub enum Rule {
     VerifyImpossible {
         /// The reason.
         reason: String,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// The zones of `random_distribution` end beyond the region.
     #[error(
@@ -442,8 +445,8 @@ pub enum Rule {
     ZonesImpossible {
         /// The reason.
         reason: String,
-        /// The remedy.
-        hint: &'static str,
+        /// The combination, with the remedy.
+        case: Case,
     },
     /// The target cannot be trimmed.
     #[error("`{path}` cannot be trimmed: {reason}")]
@@ -524,6 +527,19 @@ fn quoted(names: &[String]) -> String {
 }
 
 impl Rule {
+    /// Returns the combination of options that is refused; `None`: the rule is about something else.
+    pub fn case(&self) -> Option<Case> {
+        match self {
+            Rule::SteadyState { case, .. }
+            | Rule::Contradiction { case, .. }
+            | Rule::Incomplete { case, .. }
+            | Rule::EngineLacks { case, .. }
+            | Rule::ZonesImpossible { case, .. }
+            | Rule::VerifyImpossible { case, .. } => Some(*case),
+            _ => None,
+        }
+    }
+
     /// Returns the rule's identifier for programs.
     pub fn name(&self) -> &'static str {
         match self {

@@ -4,12 +4,17 @@ use super::engines;
 use super::help::fate_sentence;
 use super::options::{Fate, options_of_fio};
 use super::refusals::{RefusalRow, Refused};
+use super::written::Written;
 use crate::differences::{DIFFERENCES, Difference};
 use std::fmt::Write as _;
+use trueio_job::language::in_language;
+use trueio_job::refusal::CaseRow;
+use trueio_job::{Case, Language};
+use trueio_model::{FioJob, JobSpec};
 
 /// The marks at the beginning and the end of the rendered part of the page.
 const BEGIN: &str = "<!-- begin: rendered from the option table and crates/fio/src/language/rows.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
-const BEGIN_REFUSALS: &str = "<!-- begin: rendered from crates/fio/src/language/{refusals,rows,engines}.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
+const BEGIN_REFUSALS: &str = "<!-- begin: rendered from crates/fio/src/language/{refusals,rows,engines}.rs and crates/job/src/refusal/cases.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
 const END: &str = "<!-- end -->";
 
 /// The rendered part of `docs/fio-options.md`, its marks included.
@@ -67,12 +72,25 @@ pub fn render_table() -> String {
     out
 }
 
+/// Returns a remedy with its options as in fio's job files.
+fn in_words_of_fio(text: &str) -> String {
+    let job = JobSpec { fio: Some(Box::new(FioJob::default())), ..JobSpec::new("job") };
+    in_language(text, &[], |row, value| Written(std::slice::from_ref(&job)).write(Some("job"), row, value))
+}
+
 /// The tables of `docs/fio-refusals.md`, with their marks: what fio's language refuses.
 pub fn render_refusals() -> String {
     let mut out = format!("{BEGIN_REFUSALS}\n\n| refused | reason | instead |\n|---|---|---|\n");
     // Writing to a String cannot fail.
     for RefusalRow { refused, reason, instead } in Refused::ALL.iter().map(|kind| kind.row()) {
         let _ = writeln!(out, "| {refused} | {reason} | {instead} |");
+    }
+    let _ = writeln!(
+        out,
+        "\nCombinations of options that no job may have, also in other languages:\n\n| refused | reason | instead |\n|---|---|---|"
+    );
+    for CaseRow { refused, reason, instead } in Case::ALL.iter().filter_map(|case| case.row()) {
+        let _ = writeln!(out, "| {refused} | {reason} | {} |", in_words_of_fio(instead));
     }
     let _ = writeln!(out, "\n| option | accepted values | reason | instead |\n|---|---|---|---|");
     for option in options_of_fio() {

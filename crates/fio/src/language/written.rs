@@ -64,17 +64,18 @@ fn value_of<'v>(row: &OptionRow, value: &'v str) -> &'v str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trueio_job::{Refusal, Rule, TABLE, explain_refusal_in};
+    use trueio_job::{Case, Refusal, Rule, TABLE, explain_refusal_in};
     use trueio_model::EngineKind;
 
     /// A refusal of each rule whose text or hint names options.
     fn rules() -> Vec<Rule> {
         let path = || "/mnt/f".to_owned();
         let reason = || "of a reason".to_owned();
-        let hint = "set `size`, such as `size = \"1g\"`, or leave `direct` out";
+        let case = Case::AppendSize;
+        let hint = case.hint();
         let engine = EngineKind::Psync;
         vec![
-            Rule::SteadyState { reason: reason(), hint },
+            Rule::SteadyState { reason: reason(), case },
             Rule::SourceImpossible { address: "http://h/f".to_owned(), reason: reason(), hint },
             Rule::ExecNotAllowed { program: "true".to_owned() },
             Rule::OutputExists { what: "`write_iolog` of job `a`".to_owned(), path: path() },
@@ -83,11 +84,11 @@ mod tests {
                 one: "`fsync = 1` (--fsync)".to_owned(),
                 other: "`fdatasync = 1`".to_owned(),
                 reason: "a job makes one kind of sync call",
-                hint: "leave one of them out",
+                case: Case::LeaveOneOut,
             },
-            Rule::Incomplete { option: "`time_based = true`".to_owned(), needs: "`runtime`", hint },
+            Rule::Incomplete { option: "`time_based = true`".to_owned(), needs: "`runtime`", case },
             Rule::EngineUnavailable { engine, reason: reason() },
-            Rule::EngineLacks { engine, lack: "has no `hipri`".to_owned(), hint },
+            Rule::EngineLacks { engine, lack: "has no `hipri`".to_owned(), case },
             Rule::DepthOnBlockingEngine { engine, depth: 4 },
             Rule::DirectImpossible { path: path(), reason: reason() },
             Rule::Misaligned {
@@ -113,8 +114,8 @@ mod tests {
             Rule::SizeBeyondFreeSpace { mount_point: path(), needed_bytes: 2, available_bytes: 1 },
             Rule::BlockBeyondSize { path: path(), block_bytes: 2, region_bytes: 1 },
             Rule::SharesBeyondSize { path: path(), zones_bytes: 2, region_bytes: 1 },
-            Rule::VerifyImpossible { reason: reason(), hint },
-            Rule::ZonesImpossible { reason: reason(), hint },
+            Rule::VerifyImpossible { reason: reason(), case },
+            Rule::ZonesImpossible { reason: reason(), case },
             Rule::ProcessorNotThere { cpu: 77 },
             Rule::NodeNotThere { option: "numa_cpu_nodes", node: 7, there: vec![0] },
             Rule::PriorityNotPermitted { option: "prioclass" },
@@ -174,7 +175,7 @@ mod tests {
 
         let mut buffered = job(true, vec![word("buffered", None, "0", flag("--buffered"))]);
         buffered.set("direct", "require", flag("--buffered"));
-        let lacks = Rule::EngineLacks { engine, lack: "has no `direct`".to_owned(), hint: "leave `direct` out" };
+        let lacks = Rule::EngineLacks { engine, lack: "has no `direct`".to_owned(), case: Case::DirectUsb };
         assert!(text(lacks, buffered).contains("has no `--buffered`"));
     }
 }

@@ -1,6 +1,7 @@
 //! The integration tests of this crate: one program, one module a file.
 
 mod any_record;
+mod cases;
 mod comparison;
 #[path = "../../../report/tests/it/fixture.rs"]
 mod fixture;

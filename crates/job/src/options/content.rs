@@ -12,7 +12,7 @@ use crate::options::engine::Engine;
 use crate::options::engine::command::plan_command;
 use crate::options::limits::Ends;
 use crate::options::shape::{Ops, Shape};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use rows::{
     BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_GLOBAL, DEDUPE_PERCENTAGE,
     DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, ZERO_BUFFERS,
@@ -80,7 +80,7 @@ pub(crate) fn plan(
                 one: job.quote(DEDUPE_WORKING_SET_PERCENTAGE),
                 other: job.quote(DEDUPE_PERCENTAGE),
                 reason: "the set contains different blocks, and together with the repeats they exceed 100 percent",
-                hint: "lower one of them, to a sum of at most 100",
+                case: Case::WorkingSet,
             };
             return Err(job.refuse(DEDUPE_WORKING_SET_PERCENTAGE, rule));
         }
@@ -154,7 +154,7 @@ fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Resu
             one: job.quote(fixed),
             other: job.quote(other),
             reason: "fixed content cannot be combined with other content",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(job.refuse(other, rule));
     }

@@ -14,7 +14,7 @@ use crate::options::pattern::rows::BS_UNALIGNED;
 use crate::options::pattern::zones::{InZones, plan_zones};
 use crate::options::shape::{Ops, Shape};
 use crate::options::target::files::JobFile;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use rows::DIRECT;
 use trueio_model::{DirectPolicy, EngineKind, Flush, IoLimit, OpKind, SyncMode, ZonePlan};
@@ -64,7 +64,7 @@ pub(crate) fn settle(
                 one: job.quote(DIRECT),
                 other: job.quote(BS_UNALIGNED),
                 reason: "direct I/O transfers whole units only",
-                hint: "leave one of them out",
+                case: Case::LeaveOneOut,
             };
             return Err(job.refuse(BS_UNALIGNED, rule));
         }

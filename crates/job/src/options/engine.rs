@@ -10,7 +10,7 @@ use crate::options::pattern::replay::Replayed;
 use crate::options::pattern::rows::{BS, BSRANGE, BSSPLIT};
 use crate::options::shape::Shape;
 use crate::options::target::names::{CountedNames, counts_blocks};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use rows::{IOENGINE, SIMULATED};
 use trueio_model::{CpuLoad, EngineKind, ExecPlan, Queue, SimulatedDevice, UringOptions, WriteFlags};
 
@@ -71,7 +71,7 @@ pub(crate) fn plan(
         EngineKind::Simulated => Some(job.get(SIMULATED).clone()),
         _ if job.is_set(SIMULATED) => {
             let lack = "is no model of a disk".into();
-            let rule = Rule::EngineLacks { engine: kind, lack, hint: "set `ioengine = \"simulated\"`" };
+            let rule = Rule::EngineLacks { engine: kind, lack, case: Case::Simulated };
             return Err(job.refuse(SIMULATED, rule));
         }
         _ => None,

@@ -8,7 +8,7 @@ use crate::options::engine::Engine;
 use crate::options::output::rows::WRITE_IOLOG;
 use crate::options::pattern::replay::plan_iolog;
 use crate::options::target::files::JobFile;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::OutputPlan;
 
 /// Plans logs and reporting.
@@ -19,7 +19,7 @@ pub(crate) fn plan(job: &JobInput<'_>, engine: &Engine, files: &[JobFile]) -> Re
     let kind = engine.kind;
     if iolog.is_some() && (engine.is_command || kind.works_on_names() || !kind.does_io()) {
         let lack = "issues no I/O that `write_iolog` could record".into();
-        let rule = Rule::EngineLacks { engine: kind, lack, hint: "leave `write_iolog` out" };
+        let rule = Rule::EngineLacks { engine: kind, lack, case: Case::EngineLogs };
         return Err(job.refuse(WRITE_IOLOG, rule));
     }
     let mut output = logs::plan_output(job, &mut decisions);

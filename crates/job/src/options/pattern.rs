@@ -11,7 +11,7 @@ use crate::option::{OptionRow, Scope, Words};
 use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VerifyMethod};
 use crate::options::shape::{Ops, Shape};
 use crate::options::target::rows::{RANK_PLACE, RANK_STREAMS, RankStreams};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::values::Values;
 use replay::Replayed;
 use rows::{
@@ -63,7 +63,7 @@ fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusa
                     one: job.quote(RWMIXREAD),
                     other: job.quote(RWMIXWRITE),
                     reason: "their sum is not 100 percent",
-                    hint: "set only one of them",
+                    case: Case::SetOnlyOne,
                 },
             ));
         }
@@ -114,7 +114,7 @@ fn plan_sizes(job: &Values) -> Result<([BlockSizes; 3], &'static OptionRow), Ref
                 one: job.quote(one),
                 other: job.quote(other),
                 reason: "an I/O has one size",
-                hint: "set only one of `bs`, `bsrange`, `bssplit`",
+                case: Case::SizesTwice,
             },
         ));
     }

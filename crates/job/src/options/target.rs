@@ -17,7 +17,7 @@ use crate::options::engine::choice::check_without_data;
 use crate::options::limits::rows::REPEAT_IOS_OF;
 use crate::options::pattern::replay::Replayed;
 use crate::options::shape::Shape;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use files::{JobFile, Use};
 use handling::{Remaking, has_further_cached_passes};
 use rows::{
@@ -66,7 +66,7 @@ pub(crate) fn plan(
     let extends = matches!(allocation, Fallocate::None | Fallocate::Keep);
     if extends && kind == EngineKind::Mmap && usage.writes {
         let lack = format!("cannot extend a file, as `fallocate = {}` requires", allocation.word());
-        let rule = Rule::EngineLacks { engine: kind, lack, hint: "leave `fallocate` out, or choose another engine" };
+        let rule = Rule::EngineLacks { engine: kind, lack, case: Case::EngineExtends };
         return Err(job.refuse(FALLOCATE, rule));
     }
     let files = match replayed {

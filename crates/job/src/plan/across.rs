@@ -10,7 +10,7 @@
 
 use super::job::Run;
 use crate::facts::Identity;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use std::collections::BTreeMap;
 use trueio_model::{
     BlockSizes, Checksum, ContentKind, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify,
@@ -67,7 +67,7 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
                     false => format!("`{}`, which is `{}`,", as_other.path, file.path),
                 };
                 let reason = format!("job `{}` writes to {name} at the same time", other.name);
-                return Err(refuse(job, reason, "make one wait for the other: `stonewall = true`"));
+                return Err(refuse(job, reason, Case::VerifyShared));
             }
             let is_sharing = parallel().any(|(other, _)| changes_content(other) || is_offline(other));
             if is_sharing && sharing.last().is_none_or(|(last, _)| *last != index) {
@@ -117,8 +117,8 @@ fn accepts(job: &JobPlan, file: &FilePlan, other: &JobPlan, as_other: &FilePlan)
     is_plain(job) && is_plain(other) && other.verify.as_ref().is_some_and(is_alike)
 }
 
-fn refuse(job: &JobPlan, reason: String, hint: &'static str) -> Refusal {
-    Refusal { job: Some(job.name.clone()), origin: None, rule: Box::new(Rule::VerifyImpossible { reason, hint }) }
+fn refuse(job: &JobPlan, reason: String, case: Case) -> Refusal {
+    Refusal { job: Some(job.name.clone()), origin: None, rule: Box::new(Rule::VerifyImpossible { reason, case }) }
 }
 
 fn compares_what_it_reads(job: &JobPlan) -> bool {
@@ -165,9 +165,7 @@ fn check_before(
             Some(other) => format!("job `{other}`, before it, writes to `{}` without `verify`", file.path),
             None => format!("no job before it writes verifiable blocks to all of `{}` that it reads", file.path),
         };
-        let hint =
-            "put a job before it that writes all of the same `filename` with `verify`, and `stonewall = true` here";
-        return Err(refuse(job, reason, hint));
+        return Err(refuse(job, reason, Case::VerifyUnwritten));
     }
     if let Some(other) = last_without {
         let sentence = format!(

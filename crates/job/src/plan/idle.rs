@@ -9,7 +9,7 @@ use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::VERIFY_ONLY;
 use crate::options::limits::rows::{RAMP_TIME, RUNTIME};
 use crate::options::target::rows::CREATE_ONLY;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{EngineKind, Guard, JobPlan, LogPlan, Verify};
 
 /// Notes the options that have no effect on a job without a measured part.
@@ -24,7 +24,7 @@ pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<(()
                 one: values.quote(CREATE_ONLY),
                 other: values.quote(VERIFY_ONLY),
                 reason: "nothing would be compared",
-                hint: "leave one of them out",
+                case: Case::CreatesAndVerifies,
             };
             return Err(values.refuse(VERIFY_ONLY, rule));
         }

@@ -47,14 +47,13 @@ impl Rule {
             Rule::BadValue { option, reason } => return value_hint(option, reason),
             Rule::NodeNotThere { there, .. } => return nodes_hint(there),
             Rule::PriorityNotPermitted { .. } => "set class 2 or 3, or run with CAP_SYS_NICE or CAP_SYS_ADMIN",
-            Rule::Contradiction { hint, .. }
-            | Rule::Incomplete { hint, .. }
-            | Rule::EngineLacks { hint, .. }
-            | Rule::SteadyState { hint, .. }
-            | Rule::SourceImpossible { hint, .. }
-            | Rule::CommandImpossible { hint, .. }
-            | Rule::ZonesImpossible { hint, .. }
-            | Rule::VerifyImpossible { hint, .. } => hint,
+            Rule::Contradiction { case, .. }
+            | Rule::Incomplete { case, .. }
+            | Rule::EngineLacks { case, .. }
+            | Rule::SteadyState { case, .. }
+            | Rule::ZonesImpossible { case, .. }
+            | Rule::VerifyImpossible { case, .. } => case.hint(),
+            Rule::SourceImpossible { hint, .. } | Rule::CommandImpossible { hint, .. } => hint,
             Rule::ExecNotAllowed { .. } => "only `trueio fio` starts it, with `--allow-exec` on the command line",
             Rule::CommandNotAllowed { .. } => COMMAND_NOT_ALLOWED,
             Rule::EngineUnavailable { .. } => ENGINE_UNAVAILABLE,

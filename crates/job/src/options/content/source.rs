@@ -15,7 +15,7 @@ use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, STEADY
 use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
 use crate::options::target::rows::{FILENAME, FILESIZE, NRFILES, SIZE};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, OpKind, OpMix, SourceAddress, SourcePlan, WriteFlags};
 
@@ -47,7 +47,7 @@ pub(crate) fn plan_body(
                 Rule::Incomplete {
                     option: values.quote(VERIFY),
                     needs: "`source`: there is nothing to compare with",
-                    hint: "set `source`, or another checksum",
+                    case: Case::SourceMissing,
                 },
             )),
         };

@@ -13,15 +13,13 @@ use crate::options::engine::rows::NUMJOBS;
 use crate::options::limits::ends::unit_of;
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, Steps, SyncMode, TrimVerify, Verify};
 
 /// The smallest block that can be verified: it must contain the engine's header (`BLOCK_HEADER_BYTES`).
 const HEADER_BYTES: u64 = 48;
-
-const ONCE: &str = "write each block once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
 
 /// The parts of a job that its verification depends on.
 pub(crate) struct Verified<'a> {
@@ -61,13 +59,12 @@ pub(crate) fn plan_verify(
         return Ok(None);
     };
     let verify = plan_details(values, ops, checksum)?;
-    let refuse =
-        |reason: String, hint: &'static str| Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, hint }));
+    let refuse = |reason: String, case: Case| Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, case }));
     if !engine.touches_files() && checksum != Checksum::Null {
-        return refuse(format!("{} keeps no data", engine.name()), "choose an engine that does I/O");
+        return refuse(format!("{} keeps no data", engine.name()), Case::VerifyEngine);
     }
     if ops.has(OpKind::Trim) {
-        return refuse("trimmed blocks contain no data".into(), "leave `verify` out");
+        return refuse("trimmed blocks contain no data".into(), Case::VerifyTrims);
     }
     // The last block of a region may be shortened to a multiple of this unit.
     let unit_bytes = unit_of(used);
@@ -77,12 +74,12 @@ pub(crate) fn plan_verify(
     if !is_fixed && (is_replayed || is_zoned || is_alone) {
         return refuse(
             "blocks of several sizes are compared only by the job that writes them, without a log or zones".into(),
-            "use one `bs`, or set `verify_interval` when writing and reading",
+            Case::VerifySizesRead,
         );
     }
     if checksum.has_header() && unit_bytes < HEADER_BYTES {
         let reason = format!("a block needs {HEADER_BYTES} bytes for its header");
-        return refuse(reason, "use larger blocks");
+        return refuse(reason, Case::VerifySmall);
     }
     check_layout(values, &verify, unit_bytes)?;
     if !ops.has(OpKind::Write) {
@@ -106,15 +103,15 @@ pub(crate) fn plan_verify(
     let is_whole_from_end = skip_bytes >= 0 || files.iter().all(|file| are_whole(file.plan.size_bytes));
     let skips_whole = is_fixed && are_whole(skip_bytes.unsigned_abs()) && is_whole_from_end;
     if !keeps_blocks(steps, unit_bytes, is_fixed) || (skip_bytes != 0 && !skips_whole) {
-        let hint = "use one `bs`, and zones, skips and `blockalign` that are whole blocks, or leave out `verify`";
-        return refuse("a block may begin within another one, whose content is then unknown".into(), hint);
+        let case = Case::VerifyOverlap;
+        return refuse("a block may begin within another one, whose content is then unknown".into(), case);
     }
     if values.get(NUMJOBS) > 1 {
-        return refuse("several workers write to the same blocks".into(), "use `numjobs = 1`, or a job for each file");
+        return refuse("several workers write to the same blocks".into(), Case::VerifyWorkers);
     }
     if values.get(DEDUPE_PERCENTAGE) > 0 {
         let reason = "each block has its own header, so none repeats another".into();
-        return refuse(reason, "leave `dedupe_percentage` out");
+        return refuse(reason, Case::VerifyDedupe);
     }
     let held = files.iter().map(|file| file.plan.size_bytes / unit_bytes).fold(0, u64::saturating_add);
     let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(unit_bytes);
@@ -123,19 +120,19 @@ pub(crate) fn plan_verify(
     let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files || !steps.leaves_offsets_alone();
     if !is_fixed && !compares_pieces && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
-        let hint = "use one `bs`, set `verify_interval`, or write each block once: the random map and one pass";
+        let case = Case::VerifyPartial;
         for (option, is_set) in [(VERIFY_BACKLOG.row(), verify.backlog > 0), (VERIFY_ONLY.row(), verify.is_offline)] {
             if is_set {
-                return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), hint }));
+                return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), case }));
             }
         }
     }
     if !is_fixed && !compares_pieces && verify.is_offline && ops.has(OpKind::Read) {
-        return refuse("reads and writes differ in size".into(), "use one `bs`");
+        return refuse("reads and writes differ in size".into(), Case::VerifyMixedSizes);
     }
     if let Some(trim) = verify.trim.filter(|_| comes_again) {
         let reason = format!("a block that was trimmed ({} %) may be written again", trim.percent);
-        return refuse(reason, ONCE);
+        return refuse(reason, Case::VerifyAgain);
     }
     if verify.synced_only {
         check_synced(values, &verify, files.len(), comes_again)?;
@@ -175,30 +172,30 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: boo
     {
         let (one, other_quote) = (values.quote(VERIFY_POLICY), values.quote(other));
         let reason = "blocks would be compared before they are synced";
-        let hint = "leave one of them out";
-        return Err(values.refuse(other, Rule::Contradiction { one, other: other_quote, reason, hint }));
+        let case = Case::SyncedBefore;
+        return Err(values.refuse(other, Rule::Contradiction { one, other: other_quote, reason, case }));
     }
     let refuse =
-        |reason: &str, hint| Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason: reason.into(), hint }));
+        |reason: &str, case| Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason: reason.into(), case }));
     if files > 1 {
-        return refuse("a sync call is for one file, and the job has several", "use a job for each file");
+        return refuse("a sync call is for one file, and the job has several", Case::SyncedFiles);
     }
     if comes_again {
-        return refuse("a block that was synced may be written again without a sync call", ONCE);
+        return refuse("a block that was synced may be written again without a sync call", Case::SyncedOnce);
     }
     Ok(())
 }
 
 fn incomplete(values: &Values, option: &'static OptionRow, needs: &'static str) -> Rule {
-    Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave this out" }
+    Rule::Incomplete { option: values.quote(option), needs, case: Case::VerifyAlone }
 }
 
 /// Plans the options next to `verify`, and refuses those that contradict each other.
 fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify, Refusal> {
     let contradiction = |one, other, reason| {
-        let hint = "leave one of them out";
+        let case = Case::VerifyOnlyWith;
         Err(values
-            .refuse(other, Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint }))
+            .refuse(other, Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, case }))
     };
     let percent = u8::try_from(values.get(TRIM_PERCENTAGE)).expect("a percentage");
     let trim_backlog = values.get(TRIM_BACKLOG);

@@ -9,7 +9,7 @@ use crate::options::pattern::rows::{BLOCKALIGN, SEQUENTIAL_SKIP, ZONERANGE, ZONE
 use crate::options::shape::Shape;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{OFFSET, SIZE};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{
@@ -26,8 +26,8 @@ pub(crate) fn plan_direct(
     uring: UringOptions,
 ) -> Result<DirectPolicy, Refusal> {
     let wanted = values.get(DIRECT);
-    let contradiction = |values: &Values, name: &'static OptionRow, reason: &'static str, hint: &'static str| {
-        let rule = Rule::Contradiction { one: values.quote(DIRECT), other: values.quote(name), reason, hint };
+    let contradiction = |values: &Values, name: &'static OptionRow, reason: &'static str, case: Case| {
+        let rule = Rule::Contradiction { one: values.quote(DIRECT), other: values.quote(name), reason, case };
         values.refuse(DIRECT, rule)
     };
     if !engine.touches_files() {
@@ -41,7 +41,7 @@ pub(crate) fn plan_direct(
     if engine == EngineKind::Mmap {
         if wanted == DirectPolicy::Require {
             let lack = "works in the page cache".into();
-            let rule = Rule::EngineLacks { engine, lack, hint: "leave `direct` out, or choose another engine" };
+            let rule = Rule::EngineLacks { engine, lack, case: Case::DirectMapped };
             return Err(values.refuse(DIRECT, rule));
         }
         if wanted != DirectPolicy::Off {
@@ -52,7 +52,7 @@ pub(crate) fn plan_direct(
     if engine.drives_usb_disks() {
         if wanted == DirectPolicy::Off {
             let lack = "passes no page cache".into();
-            return Err(values.refuse(DIRECT, Rule::EngineLacks { engine, lack, hint: "leave `direct` out" }));
+            return Err(values.refuse(DIRECT, Rule::EngineLacks { engine, lack, case: Case::DirectUsb }));
         }
         if wanted == DirectPolicy::Prefer {
             decisions.derive(DIRECT, DirectPolicy::Require.word(), "commands to a disk pass no page cache");
@@ -72,13 +72,13 @@ pub(crate) fn plan_direct(
                 one: values.quote(UNCACHED),
                 other: values.quote(name),
                 reason: "one goes through the page cache, the other bypasses it",
-                hint: "leave one of them out",
+                case: Case::UncachedPolled,
             };
             return Err(values.refuse(UNCACHED, rule));
         }
         if wanted == DirectPolicy::Require {
             let reason = "RWF_DONTCACHE goes through the page cache";
-            return Err(contradiction(values, UNCACHED.row(), reason, "leave one of them out"));
+            return Err(contradiction(values, UNCACHED.row(), reason, Case::LeaveOneOut));
         }
         if wanted == DirectPolicy::Prefer {
             decisions.derive(DIRECT, DirectPolicy::Off.word(), "`uncached` goes through the page cache");
@@ -87,7 +87,7 @@ pub(crate) fn plan_direct(
     }
     if let Some(name) = needs_direct {
         if wanted == DirectPolicy::Off {
-            return Err(contradiction(values, name, "it works on direct I/O only", "set `direct = \"require\"`"));
+            return Err(contradiction(values, name, "it works on direct I/O only", Case::DirectOff));
         }
         if wanted == DirectPolicy::Prefer {
             decisions.derive(DIRECT, DirectPolicy::Require.word(), format!("`{}` works on direct I/O only", name.name));

@@ -4,7 +4,7 @@ use crate::input::{Decisions, JobInput};
 use crate::options::durability::rows::{
     END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, INVALIDATE, SYNC, SYNC_FILE_RANGE,
 };
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{EngineKind, Flush, SyncMode};
 
 pub(crate) fn plan_sync(values: &JobInput<'_>, decisions: &mut Decisions, engine: EngineKind) -> SyncMode {
@@ -22,8 +22,8 @@ pub(crate) fn plan_flush(
     decisions: &mut Decisions,
     engine: EngineKind,
 ) -> Result<Flush, Refusal> {
-    let contradiction = |one, other, reason, hint| {
-        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
+    let contradiction = |one, other, reason, case| {
+        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, case };
         Err(values.refuse(other, rule))
     };
     let flush = Flush {
@@ -37,22 +37,22 @@ pub(crate) fn plan_flush(
     if flush.range.is_some() {
         if engine.works_on_names() {
             let lack = "does no writes of data".into();
-            return Err(values.refuse(SYNC_FILE_RANGE, Rule::EngineLacks { engine, lack, hint: "leave it out" }));
+            return Err(values.refuse(SYNC_FILE_RANGE, Rule::EngineLacks { engine, lack, case: Case::EngineRanges }));
         }
         let calls = [(FSYNC.row(), flush.fsync_every), (FDATASYNC.row(), flush.fdatasync_every)];
         if let Some((other, _)) = calls.into_iter().find(|(_, every)| *every > 0) {
-            let hint = "set only one of them: with `sync_file_range`, `end_fsync` makes the data durable at the end";
-            return contradiction(other, SYNC_FILE_RANGE.row(), "a job makes one kind of sync call", hint);
+            let case = Case::RangeAndSync;
+            return contradiction(other, SYNC_FILE_RANGE.row(), "a job makes one kind of sync call", case);
         }
     }
     if flush.fsync_every > 0 && flush.fdatasync_every > 0 {
-        let hint = "set only one of them: `fsync` includes `fdatasync`";
-        return contradiction(FSYNC.row(), FDATASYNC.row(), "a job makes one kind of sync call", hint);
+        let case = Case::TwoSyncs;
+        return contradiction(FSYNC.row(), FDATASYNC.row(), "a job makes one kind of sync call", case);
     }
     for (name, is_set) in [(END_FSYNC.row(), flush.end_fsync), (FSYNC_ON_CLOSE.row(), flush.fsync_on_close)] {
         if flush.end_fdatasync && is_set {
             let reason = "the first call would leave no work for the second";
-            return contradiction(name, END_FDATASYNC.row(), reason, "set only one of them");
+            return contradiction(name, END_FDATASYNC.row(), reason, Case::SetOnlyOne);
         }
     }
     if flush.end_fsync && flush.fsync_on_close {

@@ -14,7 +14,7 @@ use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::FILENAME;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{CpuLoad, EngineKind, OpKind, OpMix, Prepare, Queue, TargetKind, UringOptions, WriteFlags};
 
@@ -36,7 +36,7 @@ pub(crate) fn plan_engine(
         }
         if ops.trims && !state.can_trim {
             let lack = "cannot trim here".into();
-            return Err(values.refuse(RW, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+            return Err(values.refuse(RW, Rule::EngineLacks { engine, lack, case: Case::EngineTrims }));
         }
         return Ok(engine);
     }
@@ -85,27 +85,26 @@ pub(crate) fn plan_engine_options(
     ] {
         if is_set && !takes_flags {
             let lack = format!("takes no RWF flags, which `{}` requires", name.name);
-            let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
-            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint }));
+            let case = Case::EngineFlags;
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, case }));
         }
     }
     let hipri = values.get(HIPRI);
     if hipri && !matches!(engine, EngineKind::Pvsync2 | EngineKind::IoUring) {
         let lack = "cannot poll for completions".into();
-        let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
-        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, hint }));
+        let case = Case::EnginePolls;
+        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, case }));
     }
     if hipri && ops.trims {
         let lack = "cannot poll for trims".into();
-        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
+        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, case: Case::PolledTrims }));
     }
     let hipri_percent = Some(values.get(HIPRI_PERCENTAGE)).filter(|percent| *percent < 100);
     if hipri_percent.is_some() && hipri && is_uring {
         let lack =
             "polls for all completions of its ring, or for none; as in fio, only `pvsync2` polls for a share".into();
-        let hint =
-            "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run at the same time";
-        return Err(values.refuse(HIPRI_PERCENTAGE, Rule::EngineLacks { engine, lack, hint }));
+        let case = Case::PolledShare;
+        return Err(values.refuse(HIPRI_PERCENTAGE, Rule::EngineLacks { engine, lack, case }));
     }
     if !hipri {
         decisions.note_unused(values, &[HIPRI_PERCENTAGE.row()], "completions are not polled (`hipri`)");
@@ -117,9 +116,7 @@ pub(crate) fn plan_engine_options(
         }
         if values.is_set(option) {
             let lack = format!("has no ring, which `{name}` requires");
-            return Err(
-                values.refuse(option, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" })
-            );
+            return Err(values.refuse(option, Rule::EngineLacks { engine, lack, case: Case::EngineRing }));
         }
         decisions.derive(option, "false", format!("{} has no ring", engine.name()));
     }
@@ -127,7 +124,7 @@ pub(crate) fn plan_engine_options(
     for (name, is_set) in [(FORCE_ASYNC.row(), force_async > 0), (NONVECTORED.row(), !values.get(NONVECTORED))] {
         if is_set && !is_uring {
             let lack = format!("has no ring, which `{}` requires", name.name);
-            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, case: Case::EngineRing }));
         }
     }
     if !values.get(SQTHREAD_POLL) {
@@ -152,7 +149,7 @@ pub(crate) fn plan_engine_options(
             one: values.quote(DRAIN),
             other: values.quote(HIPRI),
             reason: "a request that waits for earlier ones is not polled for until then",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(values.refuse(DRAIN, rule));
     }
@@ -196,7 +193,7 @@ pub(crate) fn plan_cpu_load(
         return Ok(None);
     }
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "set it next to the engine" };
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, case: Case::CpuAlone };
         Err(values.refuse(option, rule))
     };
     let Some(percent) = values.get(CPULOAD) else {
@@ -218,25 +215,21 @@ pub(crate) fn check_without_data(
     ops: Ops,
     files: &[JobFile],
 ) -> Result<(), Refusal> {
-    let refuse = |option: &'static OptionRow, lack: String, hint| {
-        Err(values.refuse(option, Rule::EngineLacks { engine, lack, hint }))
+    let refuse = |option: &'static OptionRow, lack: String, case| {
+        Err(values.refuse(option, Rule::EngineLacks { engine, lack, case }))
     };
     let is_device = |file: &&JobFile| file.facts.as_ref().is_some_and(|f| f.kind == TargetKind::BlockDevice);
     if let Some(file) = files.iter().find(is_device) {
         let lack = format!("works on files, and `{}` is a block device", file.plan.path);
-        return refuse(FILENAME.row(), lack, "name a file, or choose another engine");
+        return refuse(FILENAME.row(), lack, Case::EngineOfFiles);
     }
     if engine == EngineKind::E4defrag && (!matches!(ops.mix, OpMix::Only(OpKind::Write)) || ops.trims) {
         let lack = "only writes: it changes where the file's blocks are".into();
-        return refuse(RW.row(), lack, "set `rw` to \"write\" or \"randwrite\"");
+        return refuse(RW.row(), lack, Case::EngineOnlyWrites);
     }
     if engine == EngineKind::Ftruncate {
         if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
-            return refuse(
-                RW.row(),
-                "only writes: it changes the length of files".into(),
-                "set `rw` to \"write\" or \"randwrite\"",
-            );
+            return refuse(RW.row(), "only writes: it changes the length of files".into(), Case::EngineOnlyWrites);
         }
         // It may only cut off data of the region, which `overwrite_existing` names.
         let reaches_beyond = |file: &&JobFile| {
@@ -246,7 +239,7 @@ pub(crate) fn check_without_data(
         };
         if let Some(file) = files.iter().find(reaches_beyond) {
             let lack = format!("would cut off the data of `{}` after the region", file.plan.path);
-            return refuse(FILENAME.row(), lack, "set a `size` that reaches the end of the file, or use a new file");
+            return refuse(FILENAME.row(), lack, Case::CutsData);
         }
     }
     Ok(())
@@ -261,43 +254,31 @@ pub(crate) fn plan_queue(
     let submit_batch = values.get(IODEPTH_BATCH);
     let complete_min = values.get(IODEPTH_BATCH_COMPLETE_MIN);
     let complete_max = values.get(IODEPTH_BATCH_COMPLETE_MAX);
-    let contradiction = |values: &Values, one: &'static OptionRow, other: &'static OptionRow, reason, hint| {
-        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
+    let contradiction = |values: &Values, one: &'static OptionRow, other: &'static OptionRow, reason, case| {
+        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, case };
         values.refuse(one, rule)
     };
     if submit_batch.is_some_and(|batch| batch > depth) {
         let reason = "a batch cannot be larger than the queue";
-        return Err(contradiction(
-            values,
-            IODEPTH_BATCH.row(),
-            IODEPTH.row(),
-            reason,
-            "raise `iodepth` or lower the batch",
-        ));
+        return Err(contradiction(values, IODEPTH_BATCH.row(), IODEPTH.row(), reason, Case::BatchBeyondDepth));
     }
     if complete_min > depth {
         let reason = "no more I/Os can complete than are in flight";
-        let hint = "raise `iodepth` or lower the batch";
-        return Err(contradiction(values, IODEPTH_BATCH_COMPLETE_MIN.row(), IODEPTH.row(), reason, hint));
+        let case = Case::BatchBeyondDepth;
+        return Err(contradiction(values, IODEPTH_BATCH_COMPLETE_MIN.row(), IODEPTH.row(), reason, case));
     }
     if complete_max > 0 && complete_max < complete_min {
         let (one, other) = (IODEPTH_BATCH_COMPLETE_MAX.row(), IODEPTH_BATCH_COMPLETE_MIN.row());
-        return Err(contradiction(values, one, other, "the maximum is less than the minimum", "raise the maximum"));
+        return Err(contradiction(values, one, other, "the maximum is less than the minimum", Case::BatchMaximum));
     }
     let low = values.get(IODEPTH_LOW).unwrap_or(0);
     if low > depth {
         let reason = "no more I/Os than the depth are in flight";
-        return Err(contradiction(
-            values,
-            IODEPTH_LOW.row(),
-            IODEPTH.row(),
-            reason,
-            "raise `iodepth` or lower the mark",
-        ));
+        return Err(contradiction(values, IODEPTH_LOW.row(), IODEPTH.row(), reason, Case::LowBeyondDepth));
     }
     if low > 0 && values.get(LATENCY_TARGET).is_some() {
         let reason = "the search for a depth keeps the queue at one depth, and `iodepth_low` lets it drain";
-        return Err(contradiction(values, IODEPTH_LOW.row(), LATENCY_TARGET.row(), reason, "leave one of them out"));
+        return Err(contradiction(values, IODEPTH_LOW.row(), LATENCY_TARGET.row(), reason, Case::TargetDrained));
     }
     if submit_batch.is_none() {
         let reason = if engine.holds_a_queue() {

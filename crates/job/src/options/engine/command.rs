@@ -9,7 +9,7 @@ use crate::options::content::rows::{VERIFY, VerifyMethod};
 use crate::options::engine::rows::{COMMAND, GRACE_TIME, IOENGINE, PROGRAM, STD_REDIRECT};
 use crate::options::pattern::rows::RW;
 use crate::options::target::rows::FILENAME;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{BlockSizes, Checksum, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
@@ -98,7 +98,7 @@ pub(crate) fn plan_exec(
     }
     let Some(words) = values.get(PROGRAM) else {
         let needs = "`program`: the program to run";
-        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "set it next to the engine" };
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, case: Case::ProgramMissing };
         return Err(values.refuse(PROGRAM, rule));
     };
     if !values.machine.programs.contains(&words[0]) {

@@ -9,7 +9,7 @@ use crate::options::limits::rows::{
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILESIZE, SIZE};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use crate::values::Values;
 use trueio_model::{
@@ -106,7 +106,7 @@ pub(crate) fn plan_limits(
         let rule = Rule::Incomplete {
             option: values.quote(TIME_BASED),
             needs: "`runtime`: nothing else ends the job",
-            hint: "set `runtime`, such as `runtime = \"30s\"`",
+            case: Case::TimeBasedAlone,
         };
         return Err(values.refuse(TIME_BASED, rule));
     }
@@ -209,20 +209,17 @@ pub(crate) fn plan_steady_state(
         decisions.note_unused(values, &[STEADY_STATE_ROUND.row(), STEADY_STATE_ROUNDS.row()], because);
         return Ok(None);
     }
-    let refuse = |reason: &str, hint| {
-        let rule = Rule::SteadyState { reason: reason.to_owned(), hint };
+    let refuse = |reason: &str, case| {
+        let rule = Rule::SteadyState { reason: reason.to_owned(), case };
         Err(values.refuse(STEADY_STATE, rule))
     };
     if verify.is_some() {
-        return refuse(
-            "the rounds overwrite the data that would be compared",
-            "leave out `verify`, or compare in a separate job",
-        );
+        return refuse("the rounds overwrite the data that would be compared", Case::SteadyVerify);
     }
     if files.iter().any(|file| matches!(file.plan.prepare, Prepare::CreateEmpty | Prepare::CreateReserved)) {
         return refuse(
             "the job extends an empty file, and after the first round it would overwrite it",
-            "let the file be filled first: `overwrite = true`",
+            Case::SteadyExtends,
         );
     }
     if files.iter().any(|f| matches!(f.plan.prepare, Prepare::CreateAllocated | Prepare::CreateSparse)) {

@@ -9,7 +9,7 @@ use crate::options::limits::rows::{
 };
 use crate::options::pattern::rows::READ_IOLOG;
 use crate::options::target::rows::{RANK_PLACE, RANK_SHIFT};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{Follow, FollowKind, JobPlan, JobSpec, Order};
 
 /// Plans from which job the number of I/Os follows.
@@ -23,7 +23,7 @@ pub(crate) fn plan_follow(job: &JobInput<'_>) -> Result<Option<Follow>, Refusal>
                 one: job.quote(REPEAT_IOS_OF),
                 other: job.quote(COMPLETE_IOS_OF),
                 reason: "both set the number of I/Os",
-                hint: "leave one of them out",
+                case: Case::LeaveOneOut,
             };
             return Err(job.refuse(COMPLETE_IOS_OF, rule));
         }
@@ -49,7 +49,7 @@ pub(crate) fn plan_follow(job: &JobInput<'_>) -> Result<Option<Follow>, Refusal>
             one: job.quote(option),
             other: job.quote(other),
             reason: "the job repeats or completes the I/Os of one worker in their order",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(job.refuse(option, rule));
     }

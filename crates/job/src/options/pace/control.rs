@@ -8,7 +8,7 @@ use crate::options::pace::rows::{
     FLOW, FLOW_ID, FLOW_SLEEP, FLOW_WATERMARK, LATENCY_PERCENTILE, LATENCY_RUN, LATENCY_TARGET, LATENCY_WINDOW, RATE,
     RATE_IOPS, THINKTIME,
 };
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_duration;
 use trueio_model::{Control, CriterionPlan, FlowPlan, JobPlan, JobSpec, LatencyTarget};
 
@@ -97,7 +97,7 @@ fn plan_latency_target(values: &JobInput<'_>, decisions: &mut Decisions) -> Resu
             one: values.quote(other),
             other: values.quote(LATENCY_TARGET),
             reason: "the search varies the queue depth to measure its effect on latency, and this keeps the queue from filling",
-            hint: "leave one of them out",
+            case: Case::TargetPaced,
         };
         return Err(values.refuse(other, rule));
     }
@@ -105,7 +105,7 @@ fn plan_latency_target(values: &JobInput<'_>, decisions: &mut Decisions) -> Resu
         let rule = Rule::Incomplete {
             option: values.quote(LATENCY_TARGET),
             needs: "`latency_window`: the time for each queue depth",
-            hint: "set it, such as `latency_window = \"1s\"`: long enough for some hundred I/Os",
+            case: Case::TargetWindow,
         };
         return Err(values.refuse(LATENCY_TARGET, rule));
     };

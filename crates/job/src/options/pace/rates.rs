@@ -8,7 +8,7 @@ use crate::options::pace::rows::{
     THINKTIME_BLOCKS, THINKTIME_IOTIME, THINKTIME_SPIN,
 };
 use crate::options::pattern::rows::{RWMIXREAD, RWMIXWRITE};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{Guard, OpMix, Pace, Think, Verify};
 
 pub(crate) fn plan_pace(
@@ -25,7 +25,7 @@ pub(crate) fn plan_pace(
                 one: values.quote(RATE),
                 other: values.quote(RATE_IOPS),
                 reason: "a job has one rate",
-                hint: "set only one of them",
+                case: Case::RateTwice,
             };
             return Err(values.refuse(RATE_IOPS, rule));
         }
@@ -46,8 +46,8 @@ pub(crate) fn plan_pace(
             "with {} the clock decides which I/Os are writes, and that cannot be repeated",
             values.quote(option)
         );
-        let hint = "set a rate for reads and one for writes, or leave `verify` out";
-        return Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, hint }));
+        let case = Case::VerifyOneSided;
+        return Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, case }));
     }
     if of_writes.is_some() && !is_one_sided {
         let because = "the rates set the share of reads";

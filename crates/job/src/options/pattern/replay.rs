@@ -23,7 +23,7 @@ use crate::options::target::files::{
 use crate::options::target::region::OwnSize;
 use crate::options::target::rows::{DIRECTORY, FILENAME, FILESIZE, OFFSET, OVERWRITE_SIGNATURE, SIZE};
 use crate::paths::{join_path, plain};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Value, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> R
             one: values.quote(READ_IOLOG),
             other: values.quote(other),
             reason: "a log is replayed once, as it was written",
-            hint: "leave one of them out",
+            case: Case::ReplayChanged,
         };
         return Err(values.refuse(other, rule));
     }
@@ -170,7 +170,7 @@ impl Replayed {
         let rule = Rule::EngineLacks {
             engine,
             lack: "does no reads, writes and trims of files, as a log requires".into(),
-            hint: "choose another engine",
+            case: Case::EngineReplays,
         };
         Err(values.refuse(IOENGINE, rule))
     }
@@ -191,7 +191,7 @@ impl Replayed {
                     one: values.quote(DIRECTORY),
                     other: values.quote(READ_IOLOG),
                     reason: "the log has a path that begins at the root already",
-                    hint: "leave `directory` out",
+                    case: Case::ReplayDirectory,
                 };
                 return Err(values.refuse(DIRECTORY, rule));
             }

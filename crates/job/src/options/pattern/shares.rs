@@ -5,7 +5,7 @@ use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION, ZONEMODE, 
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILE_SERVICE_IOS, FILE_SERVICE_TYPE, OPENFILES};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{Distribution, FileSelection, Order, Steps};
@@ -51,7 +51,7 @@ pub(crate) fn check_distribution(
             one: values.quote(RANDOM_DISTRIBUTION),
             other: values.quote(ZONEMODE),
             reason: "both select the part of the region for an I/O",
-            hint: "leave one of them out",
+            case: Case::ZonesOfDistribution,
         };
         return Err(values.refuse(RANDOM_DISTRIBUTION, rule));
     }
@@ -127,7 +127,7 @@ pub(crate) fn plan_file_order(
                 one: values.quote(FILE_SERVICE_TYPE),
                 other: values.quote(OPENFILES),
                 reason: "the distribution draws from all files",
-                hint: "leave `openfiles` out",
+                case: Case::DrawnFromOpen,
             };
             return Err(values.refuse(OPENFILES, rule));
         }

@@ -8,7 +8,7 @@ use crate::options::pattern::rows::{
 };
 use crate::options::pattern::zones::is_zoned;
 use crate::options::shape::Ops;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{BlockSizes, OpKind, OpMix, Steps, WriteSteps, Zones};
 
 pub(crate) fn plan_steps(
@@ -19,7 +19,7 @@ pub(crate) fn plan_steps(
     sizes_option: &'static OptionRow,
 ) -> Result<Steps, Refusal> {
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave this out" };
+        let rule = Rule::Incomplete { option: values.quote(option), needs, case: Case::ZonesAlone };
         Err(values.refuse(option, rule))
     };
     let mut steps = Steps { trims_first: values.get(RW).direction == Direction::TrimWrite, ..Steps::default() };
@@ -84,7 +84,7 @@ pub(crate) fn plan_steps(
             let rule = Rule::Incomplete {
                 option: values.quote(ZONESIZE),
                 needs: "`zonemode`: how the zones are used",
-                hint: "set `zonemode = \"strided\"`, or `zbd`, or leave `zonesize` out",
+                case: Case::ZonesUnused,
             };
             return Err(values.refuse(ZONESIZE, rule));
         }

@@ -25,7 +25,7 @@ use crate::options::target::files::JobFile;
 use crate::options::target::rows::{
     DIRECTORY, FILE_APPEND, FILENAME, LOCKFILE, OFFSET, OFFSET_INCREMENT, SIZE, UNLINK_EACH_LOOP,
 };
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
 use crate::values::Values;
 use std::collections::BTreeMap;
@@ -59,14 +59,14 @@ pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> 
         if !is_zoned(values) && !is_strided {
             let reason =
                 format!("{} counts zones, but `zonemode` is neither `strided` nor `zbd`", values.quote(option));
-            return Err(refuse(values, option, reason, "set `zonemode`, or a size in bytes"));
+            return Err(refuse(values, option, reason, Case::ZonesCounted));
         }
         // In strided zones, too, `zonesize` is counted, as in fio: the bytes transferred in a zone.
         let given = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
         let found = || device_zone_bytes(values).filter(|_| !is_strided);
         let Some(zone_bytes) = given.or_else(found) else {
             let reason = format!("{} counts zones, and their length is unknown", values.quote(option));
-            return Err(refuse(values, option, reason, "set `zonesize`, or use a device that has zones"));
+            return Err(refuse(values, option, reason, Case::ZonesOfUnknownLength));
         };
         let Some(bytes) = count.checked_mul(zone_bytes).filter(|bytes| *bytes <= i64::MAX as u64) else {
             let reason = format!("{count} zones of {} are more than a file can hold", write_bytes(zone_bytes));
@@ -126,7 +126,7 @@ pub(crate) fn plan_zones(
             }
             DirectPolicy::Off => {
                 let reason = "the page cache writes in an order of its own, which a zoned device refuses".to_owned();
-                return Err(refuse(values, DIRECT.row(), reason, "set `direct = \"require\"`"));
+                return Err(refuse(values, DIRECT.row(), reason, Case::ZonesBuffered));
             }
         }
     }
@@ -135,7 +135,7 @@ pub(crate) fn plan_zones(
         if op == OpKind::Trim {
             if *sizes != BlockSizes::Fixed(zone_bytes) {
                 let reason = format!("a trim resets a zone, and a zone has {}", write_bytes(zone_bytes));
-                return Err(refuse(values, BS.row(), reason, "make `bs` (its third part) as large as a zone"));
+                return Err(refuse(values, BS.row(), reason, Case::ZonesTrimmed));
             }
             continue;
         }
@@ -143,7 +143,7 @@ pub(crate) fn plan_zones(
         if sizes.max_bytes() > room {
             let (block, room) = (write_bytes(sizes.max_bytes()), write_bytes(room));
             let reason = format!("a block of {block} does not fit into a zone of {room}");
-            return Err(refuse(values, ZONESIZE.row(), reason, "use smaller blocks, or larger zones"));
+            return Err(refuse(values, ZONESIZE.row(), reason, Case::ZonesBlock));
         }
     }
     if writes {
@@ -153,7 +153,7 @@ pub(crate) fn plan_zones(
     let zones = ends.map(|end| end.div_ceil(zone_bytes)).fold(0, u64::saturating_add);
     if is_emulated && zones > ZONES_MAX {
         let reason = format!("{zones} zones are more than the {ZONES_MAX} whose write pointers are kept");
-        return Err(refuse(values, ZONESIZE.row(), reason, "use larger zones, or less of the target"));
+        return Err(refuse(values, ZONESIZE.row(), reason, Case::ZonesMany));
     }
     let skip_bytes = values.get(ZONESKIP);
     if !skip_bytes.is_multiple_of(zone_bytes) {
@@ -177,8 +177,8 @@ pub(crate) fn plan_zones(
     }))
 }
 
-fn refuse(values: &Values, option: &'static OptionRow, reason: String, hint: &'static str) -> Refusal {
-    values.refuse(option, Rule::ZonesImpossible { reason, hint })
+fn refuse(values: &Values, option: &'static OptionRow, reason: String, case: Case) -> Refusal {
+    values.refuse(option, Rule::ZonesImpossible { reason, case })
 }
 
 /// Refuses options that contradict zones, whatever the targets are.
@@ -188,35 +188,35 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
     let moves_data = engine.touches_files() && !engine.moves_no_data() && !engine.works_on_names();
     if engine == EngineKind::Command || !(moves_data || is_modelled) {
         let lack = "does no I/O at offsets, so there are no zones".into();
-        return Err(values.refuse(ZONEMODE, Rule::EngineLacks { engine, lack, hint: "leave `zonemode` out" }));
+        return Err(values.refuse(ZONEMODE, Rule::EngineLacks { engine, lack, case: Case::ZonesEngine }));
     }
     if !job.steps.is_none() {
         let reason = "a zone is written in order from its write pointer on".to_owned();
-        let hint = "leave out options that change offsets: skips, repeated offsets, `blockalign`, `trimwrite`";
-        return Err(refuse(values, ZONEMODE.row(), reason, hint));
+        let case = Case::ZonesInOrder;
+        return Err(refuse(values, ZONEMODE.row(), reason, case));
     }
     if values.is_set(SOURCE) {
         let reason = "a body is written from its first byte to its last, whatever the write pointers are".to_owned();
-        return Err(refuse(values, SOURCE.row(), reason, "leave one of them out"));
+        return Err(refuse(values, SOURCE.row(), reason, Case::LeaveOneOut));
     }
     if let Some(name) = [UNLINK_EACH_LOOP, FILL_DEVICE, FILE_APPEND].into_iter().find(|option| values.get(*option)) {
         let reason = "the zones of a file are set once, when the run begins, for all its jobs".to_owned();
-        return Err(refuse(values, name.row(), reason, "leave one of them out"));
+        return Err(refuse(values, name.row(), reason, Case::ZonesOfFile));
     }
     if values.is_set(SYNC_FILE_RANGE) {
         let reason = "the offset of a write is known only when it is submitted".to_owned();
-        return Err(refuse(values, SYNC_FILE_RANGE.row(), reason, "leave it out, or use `fdatasync`"));
+        return Err(refuse(values, SYNC_FILE_RANGE.row(), reason, Case::ZonesRange));
     }
     if values.get(LOCKFILE) != Locking::None {
         let reason = "each zone has one write in flight, and a worker that waits for a zone would keep the file locked"
             .to_owned();
-        return Err(refuse(values, LOCKFILE.row(), reason, "leave `lockfile` out"));
+        return Err(refuse(values, LOCKFILE.row(), reason, Case::ZonesLocked));
     }
     if values.get(FLOW).is_some_and(|weight| weight > 0) {
         let reason = "a worker that waits for a zone would delay the other jobs of the flow, and may wait for one of \
                       them"
             .to_owned();
-        return Err(refuse(values, FLOW.row(), reason, "leave `flow` out"));
+        return Err(refuse(values, FLOW.row(), reason, Case::ZonesFlow));
     }
     let against = [VERIFY_ONLY, VERIFY_STATE_SAVE, WRITE_ZONE_REMAINDER];
     let is_verified = values.get(VERIFY) != VerifyMethod::None;
@@ -225,16 +225,15 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
             "write_zone_remainder" => "it writes blocks of several sizes".to_owned(),
             _ => "the offsets of blocks depend on the write pointers, which a later run does not have".to_owned(),
         };
-        return Err(values.refuse(name, Rule::VerifyImpossible { reason, hint: "leave one of them out" }));
+        return Err(values.refuse(name, Rule::VerifyImpossible { reason, case: Case::ZonesVerified }));
     }
     if is_verified && values.get(VERIFY_POLICY) == VerifyPolicy::Fsynced {
         let reason = "all written blocks of zones are compared, synced or not".to_owned();
-        return Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason, hint: "leave it out" }));
+        return Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason, case: Case::ZonesSynced }));
     }
     if is_verified && values.get(TRIM_PERCENTAGE) > 0 {
         let reason = "a part of a zone cannot be trimmed".to_owned();
-        let hint = "leave `trim_percentage` out";
-        return Err(values.refuse(TRIM_PERCENTAGE, Rule::VerifyImpossible { reason, hint }));
+        return Err(values.refuse(TRIM_PERCENTAGE, Rule::VerifyImpossible { reason, case: Case::ZonesVerifiedTrims }));
     }
     Ok(())
 }
@@ -259,8 +258,7 @@ pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<
                     describe(theirs),
                     describe(zones)
                 );
-                let hint = "set the same `zonesize` and `zonecapacity` in both";
-                let rule = Box::new(Rule::ZonesImpossible { reason, hint });
+                let rule = Box::new(Rule::ZonesImpossible { reason, case: Case::ZonesShared });
                 return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
             }
         }
@@ -282,7 +280,7 @@ fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> R
         let rule = Rule::Incomplete {
             option: values.quote(ZONEMODE),
             needs: "`zonesize`: the target has no zones of its own",
-            hint: "set `zonesize` to the length of the zones to emulate",
+            case: Case::ZonesEmulated,
         };
         return Err(values.refuse(ZONEMODE, rule));
     };
@@ -314,22 +312,17 @@ fn device_zones(values: &JobInput<'_>, decisions: &mut Decisions, files: &[JobFi
         let path = &file.plan.path;
         let Some(disk) = file.facts.as_ref().and_then(zoned_disk) else {
             let reason = format!("`{path}` has no zones, but another file of the job has");
-            return Err(refuse(values, FILENAME.row(), reason, "use a job for each kind"));
+            return Err(refuse(values, FILENAME.row(), reason, Case::ZonesMixed));
         };
         let fact = &disk.limits.chunk_bytes;
         let Some(bytes) = fact.value.filter(|bytes| *bytes > 0) else {
             let reason = format!("the length of the zones of `{path}` is unknown ({})", fact.source);
-            return Err(refuse(values, FILENAME.row(), reason, "look at `queue/chunk_sectors` of the device"));
+            return Err(refuse(values, FILENAME.row(), reason, Case::ZonesUnknown));
         };
         if let Some(other) = given.or(found).filter(|other| *other != bytes) {
             let (bytes, other) = (write_bytes(bytes), write_bytes(other));
             let reason = format!("the zones of `{path}` are {bytes} long ({}), not {other}", fact.source);
-            return Err(refuse(
-                values,
-                ZONESIZE.row(),
-                reason,
-                "leave `zonesize` out: the device's zones have that length",
-            ));
+            return Err(refuse(values, ZONESIZE.row(), reason, Case::ZonesOfDevice));
         }
         found = Some(bytes);
     }
@@ -351,7 +344,7 @@ fn round_regions(
         if whole == 0 {
             let (zone, path) = (write_bytes(zone_bytes), &plan.path);
             let reason = format!("the used region of `{path}` contains no whole zone of {zone}");
-            return Err(refuse(values, SIZE.row(), reason, "use more of it, or smaller zones"));
+            return Err(refuse(values, SIZE.row(), reason, Case::ZonesNone));
         }
         if (begin, whole) != (offset, plan.size_bytes) {
             let sentence = format!(
@@ -369,7 +362,7 @@ fn round_regions(
 fn early_resets(values: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
     let of = |option: Opt<f64>| Some(values.get(option)).filter(|part| *part > 0.0);
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave both out" };
+        let rule = Rule::Incomplete { option: values.quote(option), needs, case: Case::ZonesReset };
         Err(values.refuse(option, rule))
     };
     let early = match (of(ZONE_RESET_THRESHOLD), of(ZONE_RESET_FREQUENCY)) {

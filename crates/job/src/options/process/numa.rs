@@ -3,7 +3,7 @@
 use crate::input::JobInput;
 use crate::option::OptionRow;
 use crate::options::process::rows::{CPUS_ALLOWED, NUMA_CPU_NODES, NUMA_MEM_POLICY};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{MemoryMode, MemoryPolicy};
 
 /// The processors and the memory that a job's options about nodes select.
@@ -35,7 +35,7 @@ pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<NodeChoice, Refusal> {
                 one: values.quote(CPUS_ALLOWED),
                 other: values.quote(NUMA_CPU_NODES),
                 reason: "both name the processors",
-                hint: "set only one of them",
+                case: Case::NodesAndProcessors,
             };
             return Err(values.refuse(NUMA_CPU_NODES, rule));
         }

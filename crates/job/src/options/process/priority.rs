@@ -4,7 +4,7 @@ use crate::input::{Decisions, JobInput};
 use crate::option::{Opt, OptionRow};
 use crate::options::process::rows::{CMDPRIO_BSSPLIT, PRIO, PRIOCLASS};
 use crate::options::shape::Shape;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, PriorityShare};
 
@@ -22,7 +22,7 @@ pub(crate) fn plan_own_priority(values: &JobInput<'_>, hint: u16) -> Result<Opti
                 one: values.quote(PRIOCLASS),
                 other: values.quote(PRIO),
                 reason: "class 0 (none) has no levels",
-                hint: "set `prioclass` to 1, 2 or 3",
+                case: Case::NoClass,
             };
             return Err(values.refuse(PRIO, rule));
         }
@@ -55,8 +55,8 @@ pub(crate) fn plan_shares(
     let Some(given) = values.get(CMDPRIO_BSSPLIT) else { return Ok(Vec::new()) };
     if !matches!(engine, EngineKind::IoUring | EngineKind::Libaio) {
         let lack = "gives single I/Os no priority".into();
-        let hint = "use `ioengine = \"io_uring\"` or \"libaio\"; `prio` and `prioclass` are of all I/Os";
-        return Err(values.refuse(CMDPRIO_BSSPLIT, Rule::EngineLacks { engine, lack, hint }));
+        let case = Case::EnginePriorities;
+        return Err(values.refuse(CMDPRIO_BSSPLIT, Rule::EngineLacks { engine, lack, case }));
     }
     let shares: Vec<PriorityShare> = given.iter().filter(|share| shape.ops.has(share.op)).copied().collect();
     if shares.is_empty() {

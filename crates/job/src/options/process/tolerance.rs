@@ -7,7 +7,7 @@ use crate::options::pattern::rows::RW;
 use crate::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError, IGNORE_ERROR};
 use crate::options::shape::Ops;
 use crate::options::target::rows::OVERWRITE;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance};
 
@@ -18,7 +18,7 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
         let lack = "cannot fill a filesystem, which `fill_device` requires".into();
-        let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
+        let rule = Rule::EngineLacks { engine, lack, case: Case::EngineFills };
         return Err(values.refuse(FILL_DEVICE, rule));
     }
     if ops.mix != OpMix::Only(OpKind::Write) || ops.is_random || ops.trims {
@@ -26,7 +26,7 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
             one: values.quote(FILL_DEVICE),
             other: values.quote(RW),
             reason: "only a sequential write fills a filesystem",
-            hint: "set `rw = \"write\"`; measure other operations in a later job, on another file",
+            case: Case::FillsInOrder,
         };
         return Err(values.refuse(FILL_DEVICE, rule));
     }
@@ -36,7 +36,7 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
     ];
     if let Some((other, _, reason)) = others.into_iter().find(|(_, is_set, _)| *is_set) {
         let (one, other) = (values.quote(FILL_DEVICE), values.quote(other));
-        let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
+        let rule = Rule::Contradiction { one, other, reason, case: Case::FillsOverwritten };
         return Err(values.refuse(FILL_DEVICE, rule));
     }
     Ok(true)

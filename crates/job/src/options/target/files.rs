@@ -18,7 +18,7 @@ use crate::options::target::rows::{
 };
 use crate::options::target::streams::spread_bytes;
 use crate::paths::{directory_of, join_path, plain};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ pub(crate) fn plan_files(
             one: values.quote(FILE_APPEND),
             other: values.quote(OFFSET),
             reason: "both set the start of the region",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(values.refuse(FILE_APPEND, rule));
     }
@@ -189,7 +189,7 @@ fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
                 one: values.quote(NRFILES),
                 other: values.quote(FILENAME),
                 reason: "`filename` names all files",
-                hint: "set `directory` instead of `filename`, or name all files",
+                case: Case::FilesAndCount,
             },
         )),
         Some(names) => {
@@ -200,7 +200,7 @@ fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
                         one: values.quote(DIRECTORY),
                         other: values.quote(FILENAME),
                         reason: "the file's path is absolute",
-                        hint: "leave one of them out",
+                        case: Case::LeaveOneOut,
                     },
                 ));
             }
@@ -479,7 +479,7 @@ fn appended_region(values: &Values, end_bytes: u64, wanted: &Wanted) -> Result<R
             let rule = Rule::Incomplete {
                 option: values.quote(FILE_APPEND),
                 needs: "`size` in bytes: the amount to append",
-                hint: "set `size`, such as `size = \"1g\"`",
+                case: Case::AppendSize,
             };
             return Err(values.refuse(FILE_APPEND, rule));
         }

@@ -9,7 +9,7 @@ use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, NEW_FILE_ACCESS, UNLINK_EACH_LOOP};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{
@@ -48,7 +48,7 @@ pub(crate) fn plan_handling(
     let creates_only = values.get(CREATE_ONLY);
     if creates_only && !engine.opens_files() {
         let lack = "creates no files".into();
-        let rule = Rule::EngineLacks { engine, lack, hint: "leave `create_only` out, or choose another engine" };
+        let rule = Rule::EngineLacks { engine, lack, case: Case::EngineCreates };
         return Err(values.refuse(CREATE_ONLY, rule));
     }
     if creates_only && values.get(STEADY_STATE) {
@@ -56,7 +56,7 @@ pub(crate) fn plan_handling(
             one: values.quote(CREATE_ONLY),
             other: values.quote(STEADY_STATE),
             reason: "without I/O nothing becomes steady",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(values.refuse(STEADY_STATE, rule));
     }
@@ -73,7 +73,7 @@ pub(crate) fn plan_handling(
             one: values.quote(LOCKFILE),
             other: values.quote(SOURCE),
             reason: "the file would stay locked while the job waits for the source",
-            hint: "leave one of them out",
+            case: Case::LeaveOneOut,
         };
         return Err(values.refuse(LOCKFILE, rule));
     }
@@ -161,7 +161,7 @@ pub(crate) fn plan_remaking(
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
         let lack = "keeps its file, which `unlink_each_loop` would replace".into();
-        let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
+        let rule = Rule::EngineLacks { engine, lack, case: Case::EngineRemakes };
         return Err(values.refuse(UNLINK_EACH_LOOP, rule));
     }
     let others = [
@@ -185,7 +185,7 @@ pub(crate) fn plan_remaking(
     ];
     if let Some((other, _, reason)) = others.into_iter().find(|(_, is_set, _)| *is_set) {
         let (one, other) = (values.quote(UNLINK_EACH_LOOP), values.quote(other));
-        let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
+        let rule = Rule::Contradiction { one, other, reason, case: Case::Remade };
         return Err(values.refuse(UNLINK_EACH_LOOP, rule));
     }
     let refuse =

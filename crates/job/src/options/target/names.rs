@@ -16,7 +16,7 @@ use crate::options::target::rows::{
     RANK_SHIFT_BY, SIZE, UNLINK,
 };
 use crate::paths::join_path;
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::Extent;
 use crate::values::Values;
 use trueio_model::{
@@ -30,14 +30,14 @@ pub(crate) fn plan_names(
     decisions: &mut Decisions,
     engine: EngineKind,
 ) -> Result<JobFile, Refusal> {
-    let lacks = |option: &'static OptionRow, lack: &str, hint| {
-        Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
+    let lacks = |option: &'static OptionRow, lack: &str, case| {
+        Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), case }))
     };
     if values.is_set(FILENAME) {
-        return lacks(FILENAME.row(), "creates its own files", "set `directory` and `nrfiles`");
+        return lacks(FILENAME.row(), "creates its own files", Case::NamesFiles);
     }
     if engine.uses_names_up() {
-        let hint = "leave it out, or set more `nrfiles`";
+        let case = Case::NamesOnce;
         let repeats = [
             (LOOPS.row(), values.get(LOOPS) > 1),
             (TIME_BASED.row(), values.get(TIME_BASED)),
@@ -46,7 +46,7 @@ pub(crate) fn plan_names(
             (STEADY_STATE.row(), values.get(STEADY_STATE)),
         ];
         if let Some((option, _)) = repeats.into_iter().find(|(_, is_set)| *is_set) {
-            return lacks(option, "uses each name once", hint);
+            return lacks(option, "uses each name once", case);
         }
     }
     // Where blocks are counted, sizes set the number of I/Os of a name.
@@ -276,12 +276,12 @@ impl CountedNames {
         sizes: &[&BlockSizes],
         option: &'static OptionRow,
     ) -> Result<Self, Refusal> {
-        let lacks = |option: &'static OptionRow, lack: &str, hint| {
-            Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
+        let lacks = |option: &'static OptionRow, lack: &str, case| {
+            Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), case }))
         };
         let block_bytes = match sizes {
             [BlockSizes::Fixed(bytes), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => (*bytes).max(1),
-            _ => return lacks(option, "counts its names in I/Os of one size", "set one `bs`"),
+            _ => return lacks(option, "counts its names in I/Os of one size", Case::NamesSized),
         };
         let pass_names = values.get(NRFILES).max(1);
         let bytes_of = |extent| match extent {
@@ -307,7 +307,7 @@ impl CountedNames {
         };
         let mut ios = wanted.map_or(pass_ios, |bytes| bytes.div_ceil(block_bytes).max(1));
         if ios > pass_ios && engine.uses_names_up() {
-            return lacks(IO_SIZE.row(), "uses each name once", "leave it out, or set more `nrfiles`");
+            return lacks(IO_SIZE.row(), "uses each name once", Case::NamesOnce);
         }
         if let Some(most) = Some(values.get(NUMBER_IOS)).filter(|most| *most > 0) {
             ios = ios.min(most);
@@ -329,7 +329,7 @@ impl CountedNames {
             ];
             if let Some((option, _)) = paces.into_iter().find(|(_, is_set)| *is_set) {
                 let lack = "would count I/Os of which most do nothing: each file is several I/Os here";
-                return lacks(option, lack, "set a `bs` as large as `filesize`, so that each file is one I/O");
+                return lacks(option, lack, Case::NamesPaced);
             }
         }
         let variable = values.is_set(STEADYSTATE).then(|| values.get(STEADYSTATE).variable);
@@ -339,8 +339,8 @@ impl CountedNames {
             Some(CriterionVariable::Latency) | None => false,
         };
         if is_steady_by_names {
-            let hint = "set `steadystate=iops:…`, and a `bs` as large as `filesize`";
-            return lacks(STEADYSTATE.row(), "becomes steady by names, not by bytes or several I/Os of each", hint);
+            let lack = "becomes steady by names, not by bytes or several I/Os of each";
+            return lacks(STEADYSTATE.row(), lack, Case::NamesSteady);
         }
         Ok(counted)
     }

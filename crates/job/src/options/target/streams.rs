@@ -9,7 +9,7 @@ use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::engine::rows::{COMMAND, NUMJOBS};
 use crate::options::pattern::rows::{RANDOM_DISTRIBUTION, READ_IOLOG, ZONEMODE};
 use crate::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SHARED_FILE, SIZE};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use crate::values::Values;
 
@@ -56,7 +56,7 @@ pub(crate) fn check(job: &JobInput<'_>, decisions: &mut Decisions, block_bytes: 
             one: job.quote(OFFSET_INCREMENT),
             other: job.quote(other),
             reason: "only plain jobs have a region for each worker",
-            hint: "leave one of them out, or write a job for each region, with `offset`",
+            case: Case::RegionsOfOthers,
         };
         return Err(job.refuse(OFFSET_INCREMENT, rule));
     }

@@ -11,49 +11,44 @@ use crate::options::pattern::rows::{READ_IOLOG, RW, ZONEMODE, ZoneMode};
 use crate::options::process::rows::{GID, UID};
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{DIRECTORY, FILENAME};
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{Case, Refusal, Rule};
 use trueio_model::{DrivenDisk, EngineKind, SyncMode, UsbTargetName, WriteCache};
 
 /// Refuses names of USB disks with other engines, other names with `uas`, and what commands to a disk do not have.
 pub(crate) fn check_usb(job: &JobInput<'_>, engine: EngineKind) -> Result<(), Refusal> {
     let names = job.get(FILENAME).unwrap_or_default();
     let usb = names.iter().find(|name| UsbTargetName::parse(name).is_some());
-    let refuse = |option: &'static OptionRow, lack: String, hint| {
-        Err(job.refuse(option, Rule::EngineLacks { engine, lack, hint }))
+    let refuse = |option: &'static OptionRow, lack: String, case| {
+        Err(job.refuse(option, Rule::EngineLacks { engine, lack, case }))
     };
     if !engine.drives_usb_disks() {
         return match usb {
             None => Ok(()),
             Some(name) => {
                 let lack = format!("opens paths, and `{name}` names a USB disk that is driven in user space");
-                refuse(FILENAME.row(), lack, "set `ioengine = \"uas\"`, or name the block device or file (`./usb:…`)")
+                refuse(FILENAME.row(), lack, Case::UsbPaths)
             }
         };
     }
     if job.is_set(READ_IOLOG) {
-        return refuse(READ_IOLOG.row(), "replays no logs, whose names are paths".into(), "choose another engine");
+        return refuse(READ_IOLOG.row(), "replays no logs, whose names are paths".into(), Case::UsbLogs);
     }
     if usb.is_none() || names.len() != 1 || job.is_set(DIRECTORY) {
         let needs = "the one USB disk that the job drives, by its port: `filename = \"usb:2-1\"`";
-        let hint = "`trueio usb list` lists the ports; several disks are several jobs; leave `directory` out";
-        let rule = Rule::Incomplete { option: job.quote(IOENGINE), needs, hint };
+        let case = Case::UsbPorts;
+        let rule = Rule::Incomplete { option: job.quote(IOENGINE), needs, case };
         return Err(job.refuse(IOENGINE, rule));
     }
-    let rows: [(&'static OptionRow, bool, &str, &'static str); 5] = [
-        (SYNC_FILE_RANGE.row(), job.is_set(SYNC_FILE_RANGE), "has no page cache to write out", "use `fdatasync = N`"),
-        (PRE_READ.row(), job.get(PRE_READ), "has no page cache to read into", "leave `pre_read` out"),
-        (
-            ZONEMODE.row(),
-            job.get(ZONEMODE) == ZoneMode::Zbd,
-            "does not follow the rules of zones",
-            "name the block device, with another engine",
-        ),
-        (UID.row(), job.is_set(UID), "drives a disk that this process has claimed", "leave `uid` out"),
-        (GID.row(), job.is_set(GID), "drives a disk that this process has claimed", "leave `gid` out"),
+    let rows: [(&'static OptionRow, bool, &str, Case); 5] = [
+        (SYNC_FILE_RANGE.row(), job.is_set(SYNC_FILE_RANGE), "has no page cache to write out", Case::UsbRange),
+        (PRE_READ.row(), job.get(PRE_READ), "has no page cache to read into", Case::UsbPreRead),
+        (ZONEMODE.row(), job.get(ZONEMODE) == ZoneMode::Zbd, "does not follow the rules of zones", Case::UsbZones),
+        (UID.row(), job.is_set(UID), "drives a disk that this process has claimed", Case::UsbUser),
+        (GID.row(), job.is_set(GID), "drives a disk that this process has claimed", Case::UsbGroup),
     ];
     match rows.into_iter().find(|(_, is_set, ..)| *is_set) {
         None => Ok(()),
-        Some((option, _, lack, hint)) => refuse(option, lack.to_owned(), hint),
+        Some((option, _, lack, case)) => refuse(option, lack.to_owned(), case),
     }
 }
 
@@ -66,7 +61,7 @@ pub(crate) fn check_sync(job: &JobInput<'_>, engine: EngineKind, files: &[JobFil
     let needs_fua = |disk: &DrivenDisk| disk.write_cache.value != Some(WriteCache::WriteThrough);
     if disks.any(|disk| needs_fua(disk) && disk.has_fua.value != Some(true)) {
         let lack = "sends writes with FUA for it, and the disk reports none".to_owned();
-        return Err(job.refuse(SYNC, Rule::EngineLacks { engine, lack, hint: "use `fsync = 1` or `fdatasync = 1`" }));
+        return Err(job.refuse(SYNC, Rule::EngineLacks { engine, lack, case: Case::UsbSync }));
     }
     Ok(())
 }
