@@ -47,9 +47,8 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
         ),
         None => matches!(option.kind(), Kind::Number | Kind::Time | Kind::Size),
     };
-    // `filesize=4k,8k`: of a list of ranges fio reads the first.
     if option.name() == "filesize" {
-        return text.find([',', '*', '+', '/', '^']).filter(|end| *end > 0).unwrap_or(text.len());
+        return if text.contains([',', ':', '-']) { text.len() } else { used_of_part(text).len() };
     }
     let is_switch = match option.row() {
         Some(row) => row.kind == ValueKind::Bool,
@@ -68,4 +67,24 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
     let ends = |c: char| ['*', '+', '/', '^'].contains(&c) || (is_size && c == ':');
     let end = text.find(ends).unwrap_or(text.len());
     text[..end].trim_end().len()
+}
+
+/// Returns the size or range that fio reads of a `filesize` with several parts; `None`: it reads the value as typed.
+///
+/// `,`, `:` and `-` separate parts. The first is the smallest size, the last the largest; a last part that is no number
+/// (`4k-`, `4k-x`) leaves one size. Of a part, an operator ends the number (`16-8k/8M-512M` is `16-512M`).
+pub(super) fn file_range(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split([',', ':', '-']).map(|part| used_of_part(part).trim()).collect();
+    let [first, .., last] = parts[..] else { return None };
+    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    if !is_number(first) {
+        return None;
+    }
+    let range = if is_number(last) { format!("{first}-{last}") } else { first.to_owned() };
+    Some(range).filter(|range| range != text)
+}
+
+/// Returns the part of a size before an operator.
+fn used_of_part(part: &str) -> &str {
+    part.find(['*', '+', '/', '^']).filter(|end| *end > 0).map_or(part, |end| &part[..end])
 }

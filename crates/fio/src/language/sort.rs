@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
 use trueio_job::options::durability::rows::Invalidate;
 use trueio_job::options::limits::rows::IO_SIZE;
-use trueio_job::options::pattern::rows::Operations;
-use trueio_job::options::target::rows::SIZE;
+use trueio_job::options::pattern::rows::{Direction, Operations, RW};
+use trueio_job::options::target::rows::{FILESIZE, SIZE};
 use trueio_job::table::{TABLE, overlay, value_hint};
 use trueio_model::{JobSpec, SpecValue, switch_of};
 
@@ -27,6 +27,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
     let mut words: BTreeMap<&'static str, (&Word, bool)> = BTreeMap::new();
     let mut bases = BTreeMap::new();
     let mut base = KbBase::Binary;
+    let mut share_of_file = None;
     for (level, is_own) in [(&*section.globals, false), (&section.words, true)] {
         let mut level_rows = LevelRows::default();
         // In a job file fio reads `kb_base` before any size of its section; on the command line it holds for what follows it.
@@ -87,7 +88,11 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 }
             }
         }
-        let LevelRows { mut values, has_no_size } = level_rows;
+        let LevelRows { mut values, has_no_size, share_of_file: share } = level_rows;
+        if share.is_some() {
+            spec.options.remove(FILESIZE.name);
+        }
+        share_of_file = share.or_else(|| share_of_file.filter(|_| !values.contains_key(FILESIZE.name)));
         // fio keeps all three, and applies the most specific one.
         let sizes: Vec<&str> =
             ["bssplit", "bsrange", "bs"].into_iter().filter(|name| values.contains_key(name)).collect();
@@ -103,20 +108,25 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             spec.options.remove(SIZE.name);
         }
     }
+    if let Some(word) = share_of_file {
+        percent_of_no_file(word, &spec, &section.name, lowering, problems);
+    }
     Some(JobWords { section, bases, words, spec })
 }
 
 /// The options of `[global]`, or of a job, that set a row.
 #[derive(Default)]
-struct LevelRows {
+struct LevelRows<'a> {
     values: BTreeMap<&'static str, SpecValue>,
+    /// The last `filesize`, if it is a percentage.
+    share_of_file: Option<&'a Word>,
     /// The last `size` is 0, fio's default: as far as the files go.
     has_no_size: bool,
 }
 
-impl LevelRows {
+impl<'a> LevelRows<'a> {
     /// Takes a word that sets a row, or adds a problem.
-    fn take(&mut self, word: &Word, section: &str, base: KbBase, lowering: &mut Lowering, problems: &mut Problems) {
+    fn take(&mut self, word: &'a Word, section: &str, base: KbBase, lowering: &mut Lowering, problems: &mut Problems) {
         let option = word.option;
         let Some(row) = option.row() else { return };
         if let Some(problem) = special(option, word) {
@@ -136,6 +146,13 @@ impl LevelRows {
                 return;
             }
         }
+        if option.name() == FILESIZE.name {
+            self.share_of_file = Some(word).filter(|word| word.text().contains('%'));
+            if self.share_of_file.is_some() {
+                self.values.remove(FILESIZE.name);
+                return;
+            }
+        }
         let expanded = match option.name() {
             "buffer_pattern" | "verify_pattern" if word.text().contains('\'') => {
                 match pattern::with_files(word, section, lowering, problems) {
@@ -145,6 +162,10 @@ impl LevelRows {
             }
             "mem" => without_file(word, section, lowering),
             "flow" => without_sign(word, section, lowering),
+            "filesize" => number::file_range(word.text()).map(|range| {
+                lowering.note(section, format!("`filesize={}` is read as `{range}`, as in fio", word.typed()));
+                word.with_value(range)
+            }),
             _ => clamp(row, word, section, base, lowering),
         };
         take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
@@ -164,6 +185,18 @@ fn last_mix(level: &[Word], values: &mut BTreeMap<&'static str, SpecValue>, lowe
         values.remove(other);
         lowering.remark(format!("`{other}` has no effect next to `{last}`, as in fio: they do not sum to 100"));
     }
+}
+
+/// Applies a percentage as `filesize`. fio reads it as a size of nearly 2^64 bytes, which `size` limits in a job that writes;
+/// any other job fails, or fills the disk.
+fn percent_of_no_file(word: &Word, spec: &JobSpec, job: &str, lowering: &mut Lowering, problems: &mut Problems) {
+    let shown = format!("filesize={}", word.text());
+    if spec.options.contains_key(SIZE.name) && RW.value_in(spec).direction == Direction::Write {
+        return lowering.note(job, format!("`{shown}` has no effect next to `size`: `filesize` has no percentages"));
+    }
+    let message = format!("`{shown}`: `filesize` has no percentages; fio reads a size of nearly 2^64 bytes");
+    let hint = Some("set `size` to the percentage, or `filesize` to a number of bytes".to_owned());
+    problems.add(Refused::Value, word.value_position(&(0..word.text().len())), message, hint);
 }
 
 /// Returns true for a size of 0 in any unit.

@@ -181,7 +181,7 @@ fn values_of_fios_example_files_are_accepted() {
     let threads = line("--name=a --size=1m --threads=1 --threads");
     assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
     for (given, used) in
-        [("16-8k", "4k-8k"), ("8k-16", "4k-8k"), ("4k,8k", "4k"), ("8k/4k", "8k"), ("8M-512M", "8m-512m")]
+        [("16-8k", "4k-8k"), ("8k-16", "4k-8k"), ("4k,8k", "4k-8k"), ("8k/4k", "8k"), ("8M-512M", "8m-512m")]
     {
         let job = line(&format!("--name=a --nrfiles=4 --bs=4k --rw=write --filesize={given}")).jobs.remove(0);
         assert_eq!(text(&job, "filesize"), used, "{given}");
@@ -356,6 +356,36 @@ fn placement_hints_are_refused_only_where_they_would_be_sent() {
         line(&format!("--name=j --size=1m {options}"));
     }
     assert!(wrong("--name=j --size=1m --dataplacement=fdp").render().contains("is not done here"));
+}
+
+/// `filesize` in parts and in percent; fio HEAD's files have these sizes.
+#[test]
+fn the_parts_of_a_filesize_are_those_that_fio_reads() {
+    let of = |given: &str| line(&format!("--name=a --nrfiles=4 --bs=4k --rw=write --filesize={given}"));
+    for (given, used) in [
+        ("4k-", "4k"),
+        ("4k-x", "4k"),
+        ("4k:", "4k"),
+        ("4k:64k", "4k-64k"),
+        ("4k-8k-64k", "4k-64k"),
+        ("4k-64k-x", "4k"),
+        ("4k-16k,64k", "4k-64k"),
+        ("16-8k/8M-512M", "4k-512m"),
+    ] {
+        let request = of(given);
+        assert_eq!(text(&request.jobs[0], "filesize"), used, "{given}");
+        let is_noted = request.notes.iter().any(|note| note.contains(&format!("`filesize={given}` is read as")));
+        assert!(is_noted, "{given}: {:?}", request.notes);
+    }
+    let limited = line("--name=a --bs=4k --rw=write --filesize=10% --size=64k");
+    assert_eq!(text(&limited.jobs[0], "filesize"), "");
+    assert!(limited.notes.iter().any(|note| note.contains("no effect next to `size`")), "{:?}", limited.notes);
+    for unlimited in ["--rw=write --filesize=10%", "--rw=read --size=64k --filesize=10%"] {
+        let error = wrong(&format!("--name=a {unlimited}")).render();
+        assert!(error.contains("`filesize` has no percentages"), "{unlimited}: {error}");
+    }
+    let replaced = line("--name=a --rw=read --size=64k --filesize=10% --filesize=8k").jobs.remove(0);
+    assert_eq!(text(&replaced, "filesize"), "8k");
 }
 
 /// `zonesize` without `zonemode`, as in fio's example of a disk's zones.
