@@ -63,6 +63,17 @@ const fn mapped(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// Direct reads of the files before the run.
+const fn unaligned(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=write", "rw=randwrite", "rw=randtrim"],
+        in_order: false,
+        fio: "the buffer of the reads before the run is not aligned: an I/O error on most filesystems",
+        here: "it is aligned, and the files are read before the run",
+    }
+}
+
 /// A file that existed before.
 const fn kept(options: &'static [&'static str]) -> Difference {
     difference(options, "a file that existed before is removed, too", "only files that the run created are removed")
@@ -216,8 +227,19 @@ pub const DIFFERENCES: &[Difference] = &[
         fio: "without `verify`, blocks are counted as written, and nothing is read or written",
         here: "they are read, and compared with nothing",
     },
+    difference(
+        &["verify_only=1", "verify=0"],
+        "without `verify`, blocks are counted as written, and nothing is read or written",
+        "they are read, and compared with nothing",
+    ),
+    difference(
+        &["create_only=1", "ioengine=null"],
+        "nothing is created, and the exit code is 0",
+        "refused: the engine `null` creates no files",
+    ),
     several_flushes(&["sync_file_range", "fdatasync"]),
     several_flushes(&["sync_file_range", "fsync"]),
+    several_flushes(&["fdatasync", "fsync"]),
     once(&["io_submit_mode=offload", "rw=read", "io_size=2m"]),
     once(&["io_submit_mode=offload", "rw=randread", "io_size=2m"]),
     once(&["io_submit_mode=offload", "rw=read", "io_limit=3m"]),
@@ -263,6 +285,7 @@ pub const DIFFERENCES: &[Difference] = &[
     written_again(&["rw=rand", "random_distribution=normal", "verify="]),
     written_again(&["rw=rand", "random_distribution=zoned", "verify="]),
     written_again(&["rw=rand", "percentage_random=50", "verify="]),
+    written_again(&["rw=rand", "percentage_random=50", "verify_pattern="]),
     Difference {
         options: &["create_on_open=1", "pre_read=1"],
         without: &["rw=read", "rw=randread", "filename=a", "filename=b"],
@@ -321,13 +344,8 @@ pub const DIFFERENCES: &[Difference] = &[
         fio: "the address of an earlier write is left in the submission, which the kernel refuses (`EINVAL`)",
         here: "the range that was written since the last call is synced",
     },
-    Difference {
-        options: &["direct=1", "pre_read=1"],
-        without: &["rw=write", "rw=randwrite", "rw=randtrim"],
-        in_order: false,
-        fio: "the buffer of the reads before the run is not aligned: an I/O error on most filesystems",
-        here: "it is aligned, and the files are read before the run",
-    },
+    unaligned(&["direct=1", "pre_read=1"]),
+    unaligned(&["buffered=0", "pre_read=1"]),
     in_order(
         &["filename", "directory"],
         "on a command line, `directory` has no effect after `filename`: the files are in the working directory",
