@@ -318,6 +318,9 @@ fn seeds(request: &FioRequest, plan: &Plan) -> String {
     shown.map(|(_, job)| format!("{:<8} {process:<5} rand_seeds[0]={}\n", "random", job.seed)).collect()
 }
 
+/// How often jobs are planned again because a file appeared meanwhile.
+const ATTEMPTS_MAX: u32 = 3;
+
 /// Plans the jobs, or returns the complete text of the refusal. `command_files` lists the files that are read and written in
 /// addition to the jobs' own; `may_run` may refuse the plan, too. The targets are open and claimed.
 fn planned(
@@ -325,10 +328,6 @@ fn planned(
     command_files: CommandFiles,
     may_run: impl Fn(&Plan) -> Result<(), PlanningError>,
 ) -> Result<(Plan, Targets), String> {
-    let found = machine::MachineFacts::without_probing();
-    let notes =
-        crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
-    request.notes.extend(notes);
     let check = |plan: &Plan| {
         may_run(plan)
             .and_then(|()| planning::refuse_unreachable(plan))
@@ -336,8 +335,23 @@ fn planned(
     };
     let machine =
         Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };
-    let (mut plan, targets) = planning::planned_and_claimed(&request.jobs, &machine, check)
-        .map_err(|e| e.into_text_in(&Written(&request.jobs)))?;
+    let read = request.jobs.clone();
+    let mut attempts = 0;
+    let (mut plan, targets) = loop {
+        request.jobs.clone_from(&read);
+        let found = machine::MachineFacts::without_probing();
+        let notes = crate::language::meet_targets(&mut request.jobs, &found, &request.settings)
+            .map_err(|error| error.render())?;
+        match planning::planned_and_claimed(&request.jobs, &machine, &check) {
+            // Another run created the file of a job since the job's files were looked at.
+            Err(error) if attempts < ATTEMPTS_MAX && error.is_of_unnamed_file() => attempts += 1,
+            Err(error) => return Err(error.into_text_in(&Written(&request.jobs))),
+            Ok(planned) => {
+                request.notes.extend(notes);
+                break planned;
+            }
+        }
+    };
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok((plan, targets))
 }
@@ -464,4 +478,32 @@ fn should_issue(job: &JobPlan) -> bool {
 /// Returns the number of I/Os of all jobs in the measured time.
 fn issued(record: &RunRecord) -> u64 {
     record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.ops).map(|op| op.io_count).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Goal: two runs may create one file at the same time.
+    /// Method: the check between the two plans of a run creates the file, as another run would. The second plan finds a file that the
+    /// job did not name, because it was missing when the job's files were looked at.
+    #[test]
+    fn a_file_that_appears_while_a_job_is_planned_is_used() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("shared");
+        let words = ["--name=a".to_owned(), "--rw=write".to_owned(), "--size=8k".to_owned()];
+        let words = words.into_iter().chain([format!("--filename={}", path.display())]).collect::<Vec<_>>();
+        let mut request = crate::language::read(&words, &Reading::default()).expect("a job");
+        let checks = Cell::new(0);
+        let appear = |_: &Plan| {
+            if checks.replace(checks.get() + 1) == 0 {
+                std::fs::write(&path, [0; 8192]).expect("a file");
+            }
+            Ok(())
+        };
+        let (plan, _) = planned(&mut request, CommandFiles::default(), appear).expect("a plan");
+        assert_eq!(plan.jobs[0].files[0].prepare, trueio_model::Prepare::UseExisting);
+        assert_eq!(checks.get(), 2);
+    }
 }

@@ -4,7 +4,7 @@ use crate::machine::MachineFacts;
 use crate::strace::why_no_strace;
 use crate::targets::Targets;
 use crate::{descriptors, limits};
-use trueio_job::{FileUse, Language, Machine, Native, Refusal, check_outputs, explain_refusal_in};
+use trueio_job::{FileUse, Language, Machine, Native, Refusal, Rule, check_outputs, explain_refusal_in};
 use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 
 /// A request that was refused before anything was touched.
@@ -24,6 +24,13 @@ impl PlanningError {
 
     fn of(refusal: Refusal, specs: &[JobSpec]) -> Self {
         Self { text: explain_refusal_in(&refusal, &Native(specs)), refusal: Some(Box::new(refusal)) }
+    }
+
+    /// Returns true if the planner refuses to write to a file that is not named: one that appeared after the job's files were looked
+    /// at is not.
+    pub fn is_of_unnamed_file(&self) -> bool {
+        let rule = self.refusal.as_ref().map(|refusal| &*refusal.rule);
+        matches!(rule, Some(Rule::ExistingTargetNotNamed { .. }))
     }
 
     /// The complete text, with options as in job files, or as the flags that set them.
