@@ -23,29 +23,31 @@ export interface Answer {
   side: number;
 }
 
-/** A figure of an operation of a load. */
+/** A figure: of an operation of a load, of a side of a comparison, of a row of a study, of a run of a trend. */
 export interface AnsweredFigure {
-  /** Why it is not confirmed, in a few words; empty if it is, or if the record does not tell. */
+  /** Why it is not confirmed, in a few words; empty if it is, or if the document does not contain the reason. */
   cause?: string;
   /** The upper end. */
   high?: number | null;
   /** False if it is withheld. */
   is_shown: boolean;
-  /** The load: the job's name. */
+  /** What it is a figure of: a load (the job's name), a side, a row, a run. */
   load: string;
   /** The lower end of its 95 % interval; `None` if there is none. */
   low?: number | null;
-  /** The operation. */
-  operation: OpKind;
-  /** What it is. */
-  quantity: Quantity;
-  /** Number of operations on which it rests. */
+  /** Its name: `iops`, `p99`, `change of iops`. */
+  name: string;
+  /** The operation; `None` if it is of all together. */
+  operation?: OpKind | null;
+  /** Which figure of a run it is; `None` in other documents. */
+  quantity?: Quantity | null;
+  /** Number of operations, pairs, samples or runs on which it rests. */
   sample_count: number;
-  /** The unit of value, low and high: `1/s`, `B/s`, `ns`. */
+  /** The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`. */
   unit: string;
-  /** Its value; `None` if it is withheld, or if the sample cannot support it. */
+  /** Its value; `None` if it is withheld or unknown, or if the sample cannot support it. */
   value?: number | null;
-  /** The word of its load. */
+  /** Its word. */
   verdict: Mark;
 }
 
@@ -61,6 +63,22 @@ export interface AnsweredFinding {
   sentence: string;
   /** The worst word of its loads. */
   verdict: Mark;
+}
+
+/** What was judged of a phase: its word, and why. Outputs read this and no checks. */
+export interface AnsweredPhase {
+  /** False if its figures are withheld. */
+  is_shown: boolean;
+  /** How far its evidence reaches. */
+  level: EvidenceLevel;
+  /** The checks that object: the one that determines the word, then the others in the order of the record. */
+  objections: Array<Objection>;
+  /** Its name. */
+  phase: string;
+  /** Its word. */
+  verdict: Mark;
+  /** The word with the finding that determines it: `disturbed: dd wrote 335 MiB`. */
+  words: string;
 }
 
 /** The distribution of paced I/Os over time. */
@@ -612,7 +630,7 @@ export interface DocumentAnswer {
   /** Why figures are not confirmed, or a question is undecided. */
   doubts: Array<string>;
   /** Each figure, in the order of the document. */
-  figures: Array<StatedFigure>;
+  figures: Array<AnsweredFigure>;
   /** The answer: one sentence for each thing that was asked, in the order of the document. */
   headline: Array<string>;
   /** What to do, each step once: a sentence without a full stop, which may begin with a command. */
@@ -1499,6 +1517,24 @@ export interface Needs {
   time_ns: number;
 }
 
+/** A check that doubts or contradicts figures. */
+export interface Objection {
+  /** What it is about. */
+  cause: Cause;
+  /** The check's name. */
+  check: string;
+  /** The value that the figures require, with its unit; empty if there is nothing to compare. */
+  expected?: string;
+  /** The value that was found, with its unit. */
+  found?: string;
+  /** True if the user accepted it. */
+  is_accepted?: boolean;
+  /** Its outcome. */
+  outcome: CheckOutcome;
+  /** The finding in one sentence. */
+  sentence: string;
+}
+
 /** The kinds of operation. */
 export type OpKind = "read" | "write" | "trim" | "sync";
 
@@ -1962,6 +1998,8 @@ export interface RunAnswer {
   limits?: Array<JudgedLimit>;
   /** What to do, each step once, in the order of the findings. */
   next_steps: Array<string>;
+  /** What was judged of each phase, in the order of the record. */
+  phases?: Array<AnsweredPhase>;
   /** What follows from confirmed figures. */
   statements: Array<Statement>;
 }
@@ -2064,6 +2102,8 @@ export interface Side {
   level: EvidenceLevel;
   /** Its name. */
   name: string;
+  /** The checks of these reasons, each once. */
+  objections?: Array<Objection>;
   /** Percentiles of a side without a histogram (fio's JSON): (percent, nanoseconds), ascending. */
   percentiles?: Array<[number, number]>;
   /** Why the verdict is not better, with how many slices it concerns. */
@@ -2138,30 +2178,6 @@ export interface SpecValue {
 
 /** The system call that reads the status of a file. */
 export type StatCall = "statx" | "stat" | "lstat";
-
-/** A figure of a comparison, a study or a trend. */
-export interface StatedFigure {
-  /** Why it is not confirmed; empty if it is, or if the document does not contain the reason. */
-  cause?: string;
-  /** The upper end. */
-  high?: number | null;
-  /** False if it is withheld. */
-  is_shown: boolean;
-  /** The lower end of its interval; `None` if there is none. */
-  low?: number | null;
-  /** Its name: `iops`, `change of iops`. */
-  name: string;
-  /** What it is a figure of: a side, a row, a load. */
-  of: string;
-  /** Number of operations, pairs, samples or runs on which it rests. */
-  sample_count: number;
-  /** The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`. */
-  unit: string;
-  /** Its value; `None` if it is withheld or unknown. */
-  value?: number | null;
-  /** Its word. */
-  verdict: Mark;
-}
 
 /** A sentence that follows from figures. */
 export interface Statement {

@@ -8,7 +8,7 @@ use crate::sample::Sample;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
     Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Limit, Mark, Method,
-    Metric, Outcome, Part, Side, Slice, ToolFacts, Verdict,
+    Metric, Objection, Outcome, Part, Side, Slice, ToolFacts, Verdict,
 };
 
 /// The share of wrong answers that is allowed.
@@ -143,15 +143,17 @@ fn side_of(
     } else {
         Verdict::Supported
     };
-    let mut objections: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    let mut objections: BTreeMap<&str, (usize, &Objection)> = BTreeMap::new();
     for sample in samples() {
         // Of several ranks, each may have the same objection to a slice.
         let mut seen = BTreeSet::new();
         for found in sample.objections.iter().filter(|found| seen.insert(&found.check)) {
-            objections.entry(&found.check).or_insert((0, &found.sentence)).0 += 1;
+            objections.entry(&found.check).or_insert((0, found)).0 += 1;
         }
     }
-    let reasons = objections.iter().map(|(name, (n, why))| format!("{name} ({n} of {count} slices): {why}")).collect();
+    let reasons = objections.iter().map(|(name, (n, why))| format!("{name} ({n} of {count} slices): {}", why.sentence));
+    let reasons = reasons.collect();
+    let objections = objections.into_values().map(|(_, found)| found.clone()).collect();
     Side {
         name: name.to_owned(),
         detail: detail.to_owned(),
@@ -159,6 +161,7 @@ fn side_of(
         word: Some(word_of(verdict, samples())),
         level: samples().map(|s| s.level).min().unwrap_or(EvidenceLevel::E0),
         reasons,
+        objections,
         figures: Metric::ALL
             .into_iter()
             .filter_map(|metric| Some(Figure { metric, value: typical(samples(), metric)? }))

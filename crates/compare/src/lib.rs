@@ -23,5 +23,5 @@ pub use assemble::{Head, from_records, from_rounds};
 pub use gate::{GateError, change, check_gate, metric_names, metric_of};
 pub use live::{Bench, Interleaved, Settings, SliceOrder, Standing, interleave, least_time_ns};
 pub use records::{Compared, Named, RecordsError, StoredRun, compare_runs};
-pub use sample::{Objection, Sample, Shape};
+pub use sample::{Sample, Shape};
 pub use session::{Quiet, SessionBench, precondition};

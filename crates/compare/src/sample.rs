@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use trueio_model::{
-    CheckOutcome, Dependence, EvidenceLevel, Figure, Histogram, Mark, Metric, OpKind, PhaseRecord, Verdict,
+    Dependence, EvidenceLevel, Figure, Histogram, Mark, Metric, Objection, OpKind, PhaseRecord, Verdict,
 };
 use trueio_stats::{joined_dependence, quantile_within, slice_least_count};
 
@@ -50,15 +50,6 @@ pub struct Sample {
     pub objections: Vec<Objection>,
 }
 
-/// A check that was not passed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Objection {
-    /// The check's name.
-    pub check: String,
-    /// Its sentence.
-    pub sentence: String,
-}
-
 /// How the I/Os of a phase depend on each other, and its measured time: of the latencies that [`Sample::of`] returns.
 pub(crate) fn dependence_of(phase: &PhaseRecord) -> (Option<Dependence>, u64) {
     let ops = || phase.jobs.iter().flat_map(|job| &job.ops);
@@ -97,7 +88,6 @@ impl Sample {
             }
             latency.merge(if is_from_intended { &op.latency.from_intended } else { &op.latency.total });
         }
-        let objects = |outcome| matches!(outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
         let sample = Self {
             begin_ns: phase.begin_ns,
             iops,
@@ -111,12 +101,7 @@ impl Sample {
             verdict: phase.verdict,
             mark: Mark::of(phase.verdict, &phase.checks),
             level: phase.level,
-            objections: phase
-                .checks
-                .iter()
-                .filter(|check| objects(check.outcome))
-                .map(|check| Objection { check: check.name.clone(), sentence: check.sentence.clone() })
-                .collect(),
+            objections: phase.checks.iter().filter(|check| check.objects()).map(Objection::of).collect(),
         };
         (sample, latency)
     }
@@ -226,7 +211,15 @@ mod tests {
         let (mut second, second_latency) = part(300.0, 300, 30.0, 8_000);
         second.shape.ops = [false, true, false];
         (second.verdict, second.level) = (Verdict::Suspect, EvidenceLevel::E1);
-        second.objections.push(Objection { check: "foreign_io".into(), sentence: "others wrote".into() });
+        second.objections.push(Objection {
+            check: "foreign_io".into(),
+            outcome: trueio_model::CheckOutcome::Suspect,
+            is_accepted: false,
+            cause: trueio_model::Cause::Neighbour,
+            sentence: "others wrote".into(),
+            expected: String::new(),
+            found: String::new(),
+        });
         let parts =
             vec![("rank 0 (a)".to_owned(), first, first_latency), ("rank 1 (b)".to_owned(), second, second_latency)];
         let (whole, latency) = Sample::of_ranks(parts).expect("two ranks");

@@ -6,7 +6,10 @@
 //! A [`Statement`] carries the figures on which it rests, and can only be made by [`Statement::on`], which drops or hedges it if
 //! one of them is not confirmed.
 
-use crate::{Cause, JudgedLimit, LimitOutcome, Mark, OpKind};
+use crate::{
+    Cause, Check, CheckOutcome, EvidenceLevel, JudgedLimit, LimitOutcome, Mark, OpKind, PhaseRecord, finding_words,
+    worst,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +21,9 @@ pub struct RunAnswer {
     pub decision: Option<Decision>,
     /// The answer in a sentence or two.
     pub headline: String,
+    /// What was judged of each phase, in the order of the record.
+    #[serde(default)]
+    pub phases: Vec<AnsweredPhase>,
     /// Each figure of each load, in the order of the record.
     pub figures: Vec<AnsweredFigure>,
     /// Each limit (`--fail-if`, `[limits]`) with its outcome, for each load that it concerns.
@@ -40,47 +46,99 @@ impl RunAnswer {
     }
 }
 
+/// What was judged of a phase: its word, and why. Outputs read this and no checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredPhase {
+    /// Its name.
+    pub phase: String,
+    /// Its word.
+    pub verdict: Mark,
+    /// The word with the finding that determines it: `disturbed: dd wrote 335 MiB`.
+    pub words: String,
+    /// How far its evidence reaches.
+    pub level: EvidenceLevel,
+    /// False if its figures are withheld.
+    pub is_shown: bool,
+    /// The checks that object: the one that determines the word, then the others in the order of the record.
+    pub objections: Vec<Objection>,
+}
+
+impl AnsweredPhase {
+    /// Judges a phase.
+    pub fn of(phase: &PhaseRecord) -> Self {
+        let verdict = Mark::of(phase.verdict, &phase.checks);
+        let first = worst(&phase.checks);
+        let others =
+            phase.checks.iter().filter(|check| check.objects() && first.is_none_or(|it| !std::ptr::eq(it, *check)));
+        Self {
+            phase: phase.name.clone(),
+            verdict,
+            words: finding_words(phase.verdict, &phase.checks),
+            level: phase.level,
+            is_shown: verdict.is_shown(),
+            objections: first.into_iter().chain(others).map(Objection::of).collect(),
+        }
+    }
+}
+
+/// A check that doubts or contradicts figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Objection {
+    /// The check's name.
+    pub check: String,
+    /// Its outcome.
+    pub outcome: CheckOutcome,
+    /// True if the user accepted it.
+    #[serde(default)]
+    pub is_accepted: bool,
+    /// What it is about.
+    pub cause: Cause,
+    /// The finding in one sentence.
+    pub sentence: String,
+    /// The value that the figures require, with its unit; empty if there is nothing to compare.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expected: String,
+    /// The value that was found, with its unit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub found: String,
+}
+
+impl Objection {
+    /// Returns what a check found.
+    pub fn of(check: &Check) -> Self {
+        Self {
+            check: check.name.clone(),
+            outcome: check.outcome,
+            is_accepted: check.is_accepted,
+            cause: check.cause,
+            sentence: check.sentence.clone(),
+            expected: check.expected.clone(),
+            found: check.found.clone(),
+        }
+    }
+
+    /// Returns the sentence with the two values that were compared.
+    pub fn whole_sentence(&self) -> String {
+        match (self.expected.is_empty(), self.found.is_empty()) {
+            (false, false) => format!("{} (expected {}; found {})", self.sentence, self.expected, self.found),
+            _ => self.sentence.clone(),
+        }
+    }
+}
+
 /// The answer of a comparison, a study or a trend.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentAnswer {
     /// The answer: one sentence for each thing that was asked, in the order of the document.
     pub headline: Vec<String>,
     /// Each figure, in the order of the document.
-    pub figures: Vec<StatedFigure>,
+    pub figures: Vec<AnsweredFigure>,
     /// What follows from confirmed figures.
     pub statements: Vec<Statement>,
     /// Why figures are not confirmed, or a question is undecided.
     pub doubts: Vec<String>,
     /// What to do, each step once: a sentence without a full stop, which may begin with a command.
     pub next_steps: Vec<String>,
-}
-
-/// A figure of a comparison, a study or a trend.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StatedFigure {
-    /// What it is a figure of: a side, a row, a load.
-    pub of: String,
-    /// Its name: `iops`, `change of iops`.
-    pub name: String,
-    /// Its value; `None` if it is withheld or unknown.
-    pub value: Option<f64>,
-    /// The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`.
-    pub unit: String,
-    /// The lower end of its interval; `None` if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// The upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// Number of operations, pairs, samples or runs on which it rests.
-    pub sample_count: u64,
-    /// Its word.
-    pub verdict: Mark,
-    /// Why it is not confirmed; empty if it is, or if the document does not contain the reason.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub cause: String,
-    /// False if it is withheld.
-    pub is_shown: bool,
 }
 
 /// The answer to a question of yes or no.
@@ -156,18 +214,22 @@ impl Quantity {
     }
 }
 
-/// A figure of an operation of a load.
+/// A figure: of an operation of a load, of a side of a comparison, of a row of a study, of a run of a trend.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnsweredFigure {
-    /// The load: the job's name.
+    /// What it is a figure of: a load (the job's name), a side, a row, a run.
     pub load: String,
-    /// The operation.
-    pub operation: OpKind,
-    /// What it is.
-    pub quantity: Quantity,
-    /// Its value; `None` if it is withheld, or if the sample cannot support it.
+    /// The operation; `None` if it is of all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OpKind>,
+    /// Its name: `iops`, `p99`, `change of iops`.
+    pub name: String,
+    /// Which figure of a run it is; `None` in other documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<Quantity>,
+    /// Its value; `None` if it is withheld or unknown, or if the sample cannot support it.
     pub value: Option<f64>,
-    /// The unit of value, low and high: `1/s`, `B/s`, `ns`.
+    /// The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`.
     pub unit: String,
     /// The lower end of its 95 % interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,11 +237,11 @@ pub struct AnsweredFigure {
     /// The upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Number of operations on which it rests.
+    /// Number of operations, pairs, samples or runs on which it rests.
     pub sample_count: u64,
-    /// The word of its load.
+    /// Its word.
     pub verdict: Mark,
-    /// Why it is not confirmed, in a few words; empty if it is, or if the record does not tell.
+    /// Why it is not confirmed, in a few words; empty if it is, or if the document does not contain the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
     /// False if it is withheld.

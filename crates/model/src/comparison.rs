@@ -4,7 +4,8 @@
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
 use crate::{
-    DocumentAnswer, EvidenceLevel, Histogram, LimitOutcome, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict,
+    Cause, CheckOutcome, DocumentAnswer, EvidenceLevel, Histogram, LimitOutcome, Mark, Objection, Outcome, RunRecord,
+    SyscallTrace, ToolFacts, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,9 @@ pub struct Side {
     pub level: EvidenceLevel,
     /// Why the verdict is not better, with how many slices it concerns.
     pub reasons: Vec<String>,
+    /// The checks of these reasons, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objections: Vec<Objection>,
     /// The typical figure of each metric that the side has.
     pub figures: Vec<Figure>,
     /// All latencies, merged.
@@ -294,11 +298,35 @@ pub fn side_letter(index: usize) -> String {
 }
 
 impl Side {
-    /// Returns the word of its figures. Of a comparison of an earlier version it follows from the names of the checks, with which the
-    /// reasons begin.
+    /// Returns the word of its figures.
     pub fn mark(&self) -> Mark {
-        let names = self.reasons.iter().filter_map(|reason| reason.split([' ', ':']).next());
-        self.word.unwrap_or_else(|| Mark::of_names(self.verdict, names))
+        self.word.unwrap_or_else(|| Mark::of(self.verdict, &[]))
+    }
+
+    /// Adds the word and the objections that comparisons of earlier versions lack: their reasons begin with the names of the checks.
+    pub fn upgrade(&mut self) {
+        let contradicts = self.verdict == Verdict::Contradicted;
+        let outcome = if contradicts { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
+        let of = |reason: &String| {
+            let check = reason.split([' ', ':']).next()?;
+            Some(Objection {
+                check: check.to_owned(),
+                outcome,
+                is_accepted: false,
+                cause: Cause::usual_of(check)?,
+                sentence: reason.clone(),
+                expected: String::new(),
+                found: String::new(),
+            })
+        };
+        if self.word.is_none() {
+            let names = self.reasons.iter().filter_map(|reason| reason.split([' ', ':']).next());
+            let names = names.filter(|name| Cause::usual_of(name).is_some());
+            self.word = Some(Mark::of_names(self.verdict, names));
+        }
+        if self.objections.is_empty() && self.verdict >= Verdict::Suspect {
+            self.objections = self.reasons.iter().filter_map(of).collect();
+        }
     }
 }
 

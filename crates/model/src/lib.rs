@@ -57,8 +57,8 @@ mod verify;
 mod zones;
 
 pub use answer::{
-    AnsweredFigure, AnsweredFinding, Decision, DocumentAnswer, FoundLoad, Ground, Quantity, RunAnswer, StatedFigure,
-    Statement, StatementKind,
+    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, DocumentAnswer, FoundLoad, Ground, Objection, Quantity,
+    RunAnswer, Statement, StatementKind,
 };
 pub use capacity::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,

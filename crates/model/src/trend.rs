@@ -130,4 +130,7 @@ pub struct TrendChange {
     pub p: f64,
     /// Other properties that changed between these runs.
     pub also_changed: Vec<String>,
+    /// The sentence about it, which is one of [`TrendSeries::sentences`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sentence: String,
 }

@@ -10,8 +10,8 @@ use crate::statements::{ground, statements};
 use crate::summary::{Interval, Row, summary};
 use crate::verdicts::{Mark, Reason, conclusion, mark, reasons, row_words};
 use trueio_model::{
-    AnsweredFigure, AnsweredFinding, Decision, Estimate, FoundLoad, OpKind, PhaseRecord, Quantity, RunAnswer,
-    RunRecord, Statement, StatementKind, Verdict, units, worst,
+    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, Estimate, FoundLoad, OpKind, PhaseRecord, Quantity,
+    RunAnswer, RunRecord, Statement, StatementKind, Verdict, units, worst,
 };
 
 /// Answers a record. `past` are earlier runs of the same device, in any order.
@@ -33,6 +33,7 @@ pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing, r
     RunAnswer {
         decision,
         headline,
+        phases: record.phases.iter().map(AnsweredPhase::of).collect(),
         limits: judged(record, &figures, &findings),
         figures,
         statements: statements(record, rows, standing),
@@ -58,8 +59,9 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
     let load = phase.jobs.get(row.job_index).map_or_else(String::new, |job| job.name.clone());
     let of = |quantity: Quantity, value: Option<f64>, (low, high): (Option<f64>, Option<f64>)| AnsweredFigure {
         load: load.clone(),
-        operation: row.op,
-        quantity,
+        operation: Some(row.op),
+        name: quantity.name().to_owned(),
+        quantity: Some(quantity),
         value: value.filter(|value| value.is_finite()),
         unit: quantity.unit().to_owned(),
         low,

@@ -3,9 +3,9 @@
 //! Source: RFC 4180; lines end with a line feed. A text that a spreadsheet would execute as a formula gets an apostrophe
 //! (OWASP, "CSV Injection").
 
+use crate::answer::answer;
 use crate::summary::summary;
 use crate::text::clean;
-use crate::verdicts::{mark, worst};
 use std::borrow::Cow;
 use trueio_model::{Comparison, Metric, RunRecord, StudyRecord, Trend};
 
@@ -34,11 +34,13 @@ pub(crate) fn record(record: &RunRecord) -> String {
         "finding",
     ];
     let mut out = line(&HEADER.map(str::to_owned));
+    let judgements = answer(record, &[]).phases;
     for row in summary(record) {
         let phase = &record.phases[row.phase_index];
         let job = &phase.jobs[row.job_index];
         let [p50, p99, p999] = row.quantiles.map(|q| optional(q.map(|q| q.value_ns)));
-        let finding = worst(&phase.checks).map(|check| format!("{}: {}", check.name, check.sentence));
+        let judgement = &judgements[row.phase_index];
+        let finding = judgement.objections.first().map(|found| format!("{}: {}", found.check, found.sentence));
         out.push_str(&line(&[
             record.id.clone(),
             record.started_at.clone(),
@@ -57,7 +59,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
             optional(row.latency_ns_max),
             optional(row.cpu_ns_per_io),
             phase.verdict.to_string(),
-            mark(phase).word().to_owned(),
+            judgement.verdict.word().to_owned(),
             phase.level.to_string(),
             finding.unwrap_or_default(),
         ]));

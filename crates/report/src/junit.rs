@@ -8,9 +8,8 @@
 
 use crate::answer::answer;
 use crate::limits::limit_line;
-use crate::verdicts::{Mark, mark, row_words};
-use crate::words::check_sentence;
-use trueio_model::{Check, LimitOutcome, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
+use crate::verdicts::Mark;
+use trueio_model::{LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
 
 /// A test case.
 pub(crate) struct Case {
@@ -77,13 +76,13 @@ pub(crate) fn unfinished(name: &str, outcome: &Outcome) -> Option<Case> {
 
 /// Formats the record.
 pub(crate) fn record_junit(record: &RunRecord) -> String {
-    let cases = record.phases.iter().map(|phase| {
-        let words = with_reasons(&row_words(phase), &phase.checks);
+    let answer = answer(record, &[]);
+    let cases = answer.phases.iter().zip(&record.phases).map(|(judgement, phase)| {
+        let words = with_reasons(&judgement.words, &judgement.objections);
         let seconds = Some(phase.elapsed_ns as f64 / 1e9);
-        Case { name: phase.name.clone(), result: judged(mark(phase), &words), out: words, seconds }
+        Case { name: judgement.phase.clone(), result: judged(judgement.verdict, &words), out: words, seconds }
     });
-    let limits = answer(record, &[]).limits;
-    let limits = limits.iter().map(|limit| Case {
+    let limits = answer.limits.iter().map(|limit| Case {
         name: match limit.load.as_str() {
             "" => limit.condition.clone(),
             load => format!("{load}: {}", limit.condition),
@@ -107,7 +106,8 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
 pub(crate) fn study_junit(study: &StudyRecord) -> String {
     let of_row = |mode: &str, row: &StudyRow| {
         let mark = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
-        let words = with_reasons(mark.word(), &row.checks);
+        let objections: Vec<Objection> = row.checks.iter().filter(|check| check.objects()).map(Objection::of).collect();
+        let words = with_reasons(mark.word(), &objections);
         let (result, out) = match &row.failure {
             Some(why) => (CaseResult::Skipped(why.clone()), String::new()),
             None => (judged(mark, &words), words),
@@ -145,8 +145,8 @@ fn judged(mark: Mark, words: &str) -> CaseResult {
     if mark.is_shown() { CaseResult::Passed } else { CaseResult::Failed(words.to_owned()) }
 }
 
-fn with_reasons(word: &str, checks: &[Check]) -> String {
-    let sentences: Vec<String> = checks.iter().filter(|check| check.objects()).map(check_sentence).collect();
+fn with_reasons(word: &str, objections: &[Objection]) -> String {
+    let sentences: Vec<String> = objections.iter().map(Objection::whole_sentence).collect();
     format!("{word}. {}", sentences.join(" "))
 }
 

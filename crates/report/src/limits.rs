@@ -95,10 +95,10 @@ fn loads(figures: &[AnsweredFigure]) -> Vec<Vec<&AnsweredFigure>> {
 /// Returns the figures of a load that a limit concerns: of a rate without an operation the sum of all transfers, of a latency each.
 fn measured(limit: &Limit, load: &[&AnsweredFigure]) -> Vec<Measured> {
     let of = |quantity: Quantity, is_of: &dyn Fn(OpKind) -> bool| -> Vec<&AnsweredFigure> {
-        load.iter().copied().filter(|one| one.quantity == quantity && is_of(one.operation)).collect()
+        load.iter().copied().filter(|one| one.quantity == Some(quantity) && one.operation.is_some_and(is_of)).collect()
     };
     let single = |one: &&AnsweredFigure| Measured {
-        operation: Some(one.operation),
+        operation: one.operation,
         value: one.value,
         low: one.low,
         high: one.high,
@@ -124,7 +124,7 @@ fn sum(figures: &[&AnsweredFigure]) -> Option<Measured> {
     let first = figures.first()?;
     let all = |of: fn(&AnsweredFigure) -> Option<f64>| figures.iter().map(|one| of(one)).sum::<Option<f64>>();
     Some(Measured {
-        operation: (figures.len() == 1).then_some(first.operation),
+        operation: first.operation.filter(|_| figures.len() == 1),
         value: all(|one| one.value),
         low: all(|one| one.low),
         high: all(|one| one.high),

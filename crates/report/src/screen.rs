@@ -31,11 +31,11 @@ use crate::ranks::ranks_within;
 use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::{clean, width_of, wrap};
-use crate::verdicts::{Mark, accept_hint, mark, worst};
+use crate::verdicts::{Mark, accept_hint};
 use std::cmp::Reverse;
 use trueio_model::{
-    AnsweredFinding, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, OpMix, Order, RunAnswer,
-    RunRecord, SeriesRow, StatementKind, Verdict, units,
+    AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, OpMix, Order,
+    RunAnswer, RunRecord, SeriesRow, StatementKind, units,
 };
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -217,18 +217,14 @@ impl Line {
     fn of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&Row], unicode: bool) -> Self {
         let phase = &record.phases[phase_index];
         let plan = plan_of(record, phase_index, job);
-        let mark = mark(phase);
+        let judgement = AnsweredPhase::of(phase);
+        let mark = judgement.verdict;
         let shown = figure_of(record, phase_index, job, rows);
         let is_withheld = !mark.is_shown();
         let quantile = |row: &&Row| row.quantiles[1].map(|quantile| quantile.value_ns);
         // The slowest operation. With a pace, each counts from the time it was due: a stop delays the writes, and not the sync calls.
         let p99_ns = rows.iter().filter_map(quantile).max();
-        let brief =
-            worst(&phase.checks).filter(|_| phase.verdict >= Verdict::Suspect).map(|check| check.brief.as_str());
-        let mut words = format!("{} {}", mark.symbol(), mark.word());
-        if let Some(brief) = brief.filter(|brief| !brief.is_empty()) {
-            words.push_str(&format!(": {brief}"));
-        }
+        let words = format!("{} {}", mark.symbol(), judgement.words);
         Self {
             phase_index,
             name: clean(&name_of(record, plan, job)).into_owned(),

@@ -9,8 +9,8 @@ use crate::plot::runs::{RunPoint, trend};
 use crate::text::clean;
 use minijinja::context;
 use trueio_model::{
-    Document, DocumentAnswer, Ground, Mark, StatedFigure, Statement, StatementKind, TREND_FORMAT, TREND_VERSION, Trend,
-    TrendPoint, TrendSeries, Verdict, parse_utc, units,
+    AnsweredFigure, Document, DocumentAnswer, Ground, Mark, Statement, StatementKind, TREND_FORMAT, TREND_VERSION,
+    Trend, TrendChange, TrendPoint, TrendSeries, Verdict, parse_utc, units,
 };
 
 /// The reason why a text could not be read as a trend.
@@ -36,8 +36,21 @@ pub fn parse_trend(text: &str) -> Result<Trend, TrendError> {
     match (format.as_str(), version) {
         (TREND_FORMAT, version) if version > u64::from(TREND_VERSION) => Err(TrendError::Newer(version)),
         // The answer is derived.
-        (TREND_FORMAT, 1..) => Ok(Trend { answer: None, ..Trend::from_json(text).map_err(TrendError::Damaged)? }),
+        (TREND_FORMAT, 1..) => {
+            let mut trend = Trend { answer: None, ..Trend::from_json(text).map_err(TrendError::Damaged)? };
+            trend.series.iter_mut().for_each(upgrade);
+            Ok(trend)
+        }
         _ => Err(TrendError::NotATrend),
+    }
+}
+
+/// Gives the changes of an earlier program's trend their sentences, which it wrote among the others in the order of the changes.
+fn upgrade(series: &mut TrendSeries) {
+    let is_of_a_change = |sentence: &&String| sentence.contains(" rose ") || sentence.contains(" fell ");
+    if series.changes.iter().all(|change| change.sentence.is_empty()) {
+        let sentences = series.sentences.iter().filter(is_of_a_change);
+        series.changes.iter_mut().zip(sentences).for_each(|(change, sentence)| change.sentence.clone_from(sentence));
     }
 }
 
@@ -63,12 +76,14 @@ fn mark_of(point: &TrendPoint) -> Mark {
     Mark::of_words(&point.words).unwrap_or_else(|| Mark::of(point.verdict.unwrap_or(Verdict::Unverified), &[]))
 }
 
-fn figures(series: &TrendSeries) -> Vec<StatedFigure> {
+fn figures(series: &TrendSeries) -> Vec<AnsweredFigure> {
     let of = |point: &TrendPoint| {
         let verdict = mark_of(point);
         let is_shown = verdict.is_shown();
-        StatedFigure {
-            of: format!("{}, run {}", name_of(series), point.run.run_id),
+        AnsweredFigure {
+            load: format!("{}, run {}", name_of(series), point.run.run_id),
+            operation: None,
+            quantity: None,
             name: series.metric.clone(),
             value: Some(point.value).filter(|value| is_shown && value.is_finite()),
             unit: series.unit.clone(),
@@ -103,18 +118,13 @@ fn grounds(series: &TrendSeries, index: usize) -> Vec<Ground> {
     levels.into_iter().flatten().collect()
 }
 
-fn is_change(sentence: &str) -> bool {
-    sentence.contains(" rose ") || sentence.contains(" fell ")
-}
-
 /// Returns the changes of a series that may be stated, oldest first.
 fn statements(series: &TrendSeries) -> Vec<Statement> {
-    let sentences = series.sentences.iter().filter(|sentence| is_change(sentence));
-    let of = |(index, sentence): (usize, &String)| {
-        let text = format!("{}, {sentence}", name_of(series));
+    let of = |(index, change): (usize, &TrendChange)| {
+        let text = format!("{}, {}", name_of(series), change.sentence);
         Statement::on(StatementKind::Winner, text, grounds(series, index))
     };
-    sentences.enumerate().filter_map(of).collect()
+    series.changes.iter().enumerate().filter(|(_, change)| !change.sentence.is_empty()).filter_map(of).collect()
 }
 
 /// Returns why changes of a series are not stated; `None` if all are.
@@ -132,7 +142,8 @@ fn unstated(series: &TrendSeries) -> Option<String> {
 /// Returns the sentences about a series; of a change that is not stated, the reason.
 pub(crate) fn sentences(series: &TrendSeries) -> Vec<String> {
     let Some(why) = unstated(series) else { return series.sentences.clone() };
-    series.sentences.iter().filter(|sentence| !is_change(sentence)).cloned().chain([why]).collect()
+    let is_of_a_change = |sentence: &&String| series.changes.iter().any(|change| change.sentence == **sentence);
+    series.sentences.iter().filter(|sentence| !is_of_a_change(sentence)).cloned().chain([why]).collect()
 }
 
 /// Returns the changes first; without a change the answer is the first sentence about all runs.
@@ -282,7 +293,7 @@ fn plot(series: &TrendSeries) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trueio_model::{TrendChange, TrendDevice, TrendLeftOut, TrendRun};
+    use trueio_model::{TrendDevice, TrendLeftOut, TrendRun};
 
     fn run(index: u64) -> TrendRun {
         TrendRun {
@@ -317,6 +328,7 @@ mod tests {
                 ratio: 0.5,
                 p: 0.01,
                 also_changed: vec!["system".into()],
+                sentence: "IOPS: fell from 100 to 50".into(),
             }],
             is_enough: false,
             sentences: vec!["IOPS: fell from 100 to 50".into()],
@@ -348,6 +360,24 @@ mod tests {
         {
             assert!(html.contains(words), "{words}\n{html}");
         }
+    }
+
+    /// Goal: the sentence about a change is known without reading it. Method: a trend of an earlier program, whose changes have none, and
+    /// one whose words are others.
+    #[test]
+    fn the_sentence_of_a_change_is_its_own_and_an_earlier_trend_is_upgraded() {
+        let written = document();
+        let mut earlier = written.clone();
+        earlier.series[0].changes[0].sentence.clear();
+        assert_eq!(parse_trend(&trend_json(&earlier)).expect("a trend"), written);
+        let mut other = written;
+        other.series[0].changes[0].sentence = "IOPS: halved".into();
+        other.series[0].sentences = vec!["IOPS: halved".into(), "IOPS: what fell was more than what rose again".into()];
+        other.series[0].points.iter_mut().skip(6).for_each(|point| point.words = "disturbed".into());
+        assert!(trend_answer(&other).statements.is_empty());
+        let text = trend_terminal(&other);
+        assert!(!text.contains("halved") && text.contains("what fell was more than what rose again"), "{text}");
+        assert_eq!(parse_trend(&trend_json(&other)).expect("a trend"), other);
     }
 
     /// Goal: a change is stated if most runs of both levels are confirmed, in every output. Method: the later level, with each word.

@@ -4,8 +4,8 @@ use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of}
 use crate::text::{UNKNOWN, counted, figure};
 use crate::verdicts::mark;
 use trueio_model::{
-    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
-    TargetKind, UsbTransport, WriteCache, units,
+    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Objection, Outcome, RunRecord,
+    TargetFacts, TargetKind, UsbTransport, WriteCache, units,
 };
 use trueio_stats::minimum_count;
 
@@ -386,10 +386,7 @@ pub(crate) fn percentile_name(q: f64) -> String {
 
 /// Returns a check's sentence with the two figures it compared.
 pub(crate) fn check_sentence(check: &Check) -> String {
-    match (check.expected.is_empty(), check.found.is_empty()) {
-        (false, false) => format!("{} (expected {}; found {})", check.sentence, check.expected, check.found),
-        _ => check.sentence.clone(),
-    }
+    Objection::of(check).whole_sentence()
 }
 
 /// Returns a fact's value as text, or `unknown`.

@@ -23,8 +23,9 @@ class AnsweredFigure(TypedDict):
     is_shown: "bool"
     load: "str"
     low: "NotRequired[float | None]"
-    operation: "OpKind"
-    quantity: "Quantity"
+    name: "str"
+    operation: "NotRequired[OpKind | None]"
+    quantity: "NotRequired[Quantity | None]"
     sample_count: "int"
     unit: "str"
     value: "NotRequired[float | None]"
@@ -38,6 +39,16 @@ class AnsweredFinding(TypedDict):
     next_step: "str"
     sentence: "str"
     verdict: "Mark"
+
+
+
+class AnsweredPhase(TypedDict):
+    is_shown: "bool"
+    level: "EvidenceLevel"
+    objections: "list[Objection]"
+    phase: "str"
+    verdict: "Mark"
+    words: "str"
 
 
 Arrivals: TypeAlias = "Literal['linear'] | Literal['poisson']"
@@ -454,7 +465,7 @@ class DisturbedSpan(TypedDict):
 
 class DocumentAnswer(TypedDict):
     doubts: "list[str]"
-    figures: "list[StatedFigure]"
+    figures: "list[AnsweredFigure]"
     headline: "list[str]"
     next_steps: "list[str]"
     statements: "list[Statement]"
@@ -1052,6 +1063,17 @@ class Needs(TypedDict):
     time_ns: "int"
 
 
+
+class Objection(TypedDict):
+    cause: "Cause"
+    check: "str"
+    expected: "NotRequired[str]"
+    found: "NotRequired[str]"
+    is_accepted: "NotRequired[bool]"
+    outcome: "CheckOutcome"
+    sentence: "str"
+
+
 OpKind: TypeAlias = "Literal['read'] | Literal['write'] | Literal['trim'] | Literal['sync']"
 
 
@@ -1416,6 +1438,7 @@ class RunAnswer(TypedDict):
     headline: "str"
     limits: "NotRequired[list[JudgedLimit]]"
     next_steps: "list[str]"
+    phases: "NotRequired[list[AnsweredPhase]]"
     statements: "list[Statement]"
 
 
@@ -1475,6 +1498,7 @@ class Side(TypedDict):
     latency: "Histogram"
     level: "EvidenceLevel"
     name: "str"
+    objections: "NotRequired[list[Objection]]"
     percentiles: "NotRequired[list[list[Any]]]"
     reasons: "list[str]"
     slices: "list[Slice]"
@@ -1523,20 +1547,6 @@ class SpecValue(TypedDict):
 
 
 StatCall: TypeAlias = "Literal['statx'] | Literal['stat'] | Literal['lstat']"
-
-
-class StatedFigure(TypedDict):
-    cause: "NotRequired[str]"
-    high: "NotRequired[float | None]"
-    is_shown: "bool"
-    low: "NotRequired[float | None]"
-    name: "str"
-    of: "str"
-    sample_count: "int"
-    unit: "str"
-    value: "NotRequired[float | None]"
-    verdict: "Mark"
-
 
 
 class Statement(TypedDict):

@@ -432,28 +432,34 @@ impl Trend<'_> {
                 .push(format!("{name}: no change of level of {:.0} % or more is shown", (RATIO_MIN - 1.0) * 100.0));
         }
         for change in &followed.changes {
-            let entry = self.entry(series, followed, change.index);
-            let before = self.entry(series, followed, change.index - 1);
-            let percent = (change.after / change.before - 1.0) * 100.0;
-            let is_better = (percent > 0.0) == followed.metric.rises_to_the_better();
-            sentences.push(format!(
-                "{name}: {} from {} to {} ({percent:+.0} %), {}, between run {} ({}) and run {} ({}); p {:.3}",
-                if percent > 0.0 { "rose" } else { "fell" },
-                show(change.before),
-                show(change.after),
-                if is_better { "better" } else { "worse" },
-                short(&before.id),
-                before.started_at,
-                short(&entry.id),
-                entry.started_at,
-                change.p
-            ));
+            sentences.push(self.change_sentence(series, followed, change));
             let differences = self.differences(series, followed, change.index);
             if !differences.is_empty() {
                 sentences.push(format!("{name}: between these two runs also changed: {}", differences.join("; ")));
             }
         }
         sentences
+    }
+
+    /// Returns the sentence about a change.
+    fn change_sentence(&self, series: &Series, followed: &Followed, change: &ChangePoint) -> String {
+        let (name, show) = (followed.metric.title(), |value: f64| followed.metric.show(value));
+        let entry = self.entry(series, followed, change.index);
+        let before = self.entry(series, followed, change.index - 1);
+        let percent = (change.after / change.before - 1.0) * 100.0;
+        let is_better = (percent > 0.0) == followed.metric.rises_to_the_better();
+        format!(
+            "{name}: {} from {} to {} ({percent:+.0} %), {}, between run {} ({}) and run {} ({}); p {:.3}",
+            if percent > 0.0 { "rose" } else { "fell" },
+            show(change.before),
+            show(change.after),
+            if is_better { "better" } else { "worse" },
+            short(&before.id),
+            before.started_at,
+            short(&entry.id),
+            entry.started_at,
+            change.p
+        )
     }
 
     /// Returns the other differences between the runs on both sides of a change.
@@ -549,6 +555,7 @@ impl Trend<'_> {
             ratio: change.after / change.before,
             p: change.p,
             also_changed: self.differences(series, one, change.index),
+            sentence: self.change_sentence(series, one, change),
         });
         TrendSeries {
             job: series.job.clone(),

@@ -4,7 +4,7 @@ use super::buckets::{deviation_ns, middles, percentiles};
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS};
 use super::servers::Clients;
 use super::tree::{Object, Tree};
-use trueio_model::{Histogram, Outcome};
+use trueio_model::{AnsweredPhase, Histogram, Objection, Outcome};
 
 /// The value that fio writes for an unknown remaining time.
 const ETA_UNKNOWN: u64 = 2_147_483_647;
@@ -331,18 +331,17 @@ fn evidence(document: &Document<'_>) -> Object {
         let is_running = document.is_interim && position + 1 == record.phases.len();
         let verdict = if is_running { "not judged yet".to_owned() } else { phase.verdict.to_string() };
         of.text("verdict", verdict).text("level", phase.level.to_string());
-        let objections = phase
-            .checks
-            .iter()
-            .filter(|check| check.objects())
-            .map(|check| {
-                let mut of = Object::new();
-                of.text("check", &check.name).text("outcome", check.outcome.to_string());
-                of.text("cause", check.cause.to_string()).text("sentence", &check.sentence);
-                Tree::Object(of)
-            })
-            .collect();
-        of.list("objections", objections);
+        let judgement = AnsweredPhase::of(phase);
+        if !is_running {
+            of.text("word", judgement.verdict.word()).text("words", &judgement.words);
+        }
+        let objection = |found: &Objection| {
+            let mut of = Object::new();
+            of.text("check", &found.check).text("outcome", found.outcome.to_string());
+            of.text("cause", found.cause.to_string()).text("sentence", &found.sentence);
+            Tree::Object(of)
+        };
+        of.list("objections", judgement.objections.iter().map(objection).collect());
         phases.push(Tree::Object(of));
     }
     object.list("phases", phases);

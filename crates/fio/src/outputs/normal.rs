@@ -10,7 +10,7 @@ use super::json::{ctime, outcome};
 use super::steady::{self, mean};
 use std::fmt::Write as _;
 use trueio_model::{
-    CheckOutcome, CriterionPlan, CriterionSpan, CriterionVariable, Histogram, IoPriority, OpKind, Outcome, Unified,
+    AnsweredPhase, CriterionPlan, CriterionSpan, CriterionVariable, Histogram, IoPriority, OpKind, Outcome, Unified,
 };
 use trueio_report::clean;
 
@@ -198,7 +198,8 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         text.push_str("     trueio    : not judged yet\n");
         return;
     }
-    let _ = write!(text, "     trueio    : {} {}", phase.verdict, phase.level);
+    let judgement = AnsweredPhase::of(phase);
+    let _ = write!(text, "     trueio    : {} {}", judgement.verdict.word(), judgement.level);
     if entry.plan.is_paced() {
         text.push_str(", lat counts from the intended start");
     }
@@ -209,10 +210,8 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         let _ = write!(text, ", {names} names, {} a second", short(a_second, 4, false));
     }
     text.push('\n');
-    for check in &phase.checks {
-        if matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted) {
-            let _ = writeln!(text, "                 {}: {}", clean(&check.name), clean(&check.sentence));
-        }
+    for found in &judgement.objections {
+        let _ = writeln!(text, "                 {}: {}", clean(&found.check), clean(&found.sentence));
     }
 }
 

@@ -7,8 +7,8 @@ use super::words;
 use crate::verdicts::{Load, reasons_of};
 use std::borrow::Cow;
 use trueio_model::{
-    Cause, Check, CheckOutcome, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Part, Side,
-    StatedFigure, Statement, Verdict, units,
+    AnsweredFigure, Check, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Objection, Part,
+    Side, Statement, units,
 };
 
 /// With more sides than this, the best ones are the answer, and not a headline for each.
@@ -93,7 +93,7 @@ fn unit_of(metric: Metric) -> &'static str {
 }
 
 /// Returns the figures of each side, then the change of each side compared with the first.
-fn figures(part: &Part) -> Vec<StatedFigure> {
+fn figures(part: &Part) -> Vec<AnsweredFigure> {
     let name = |index: usize| match part.name.as_str() {
         "" => words::side_name(part, index),
         part_name => format!("{part_name}: {}", words::side_name(part, index)),
@@ -106,8 +106,10 @@ fn figures(part: &Part) -> Vec<StatedFigure> {
     for (index, side) in part.sides.iter().enumerate() {
         for metric in Metric::ALL {
             let value = side.figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.value);
-            all.push(StatedFigure {
-                of: name(index),
+            all.push(AnsweredFigure {
+                load: name(index),
+                operation: None,
+                quantity: None,
                 name: metric.name().to_owned(),
                 value: value.filter(|value| value.is_finite()),
                 unit: unit_of(metric).to_owned(),
@@ -124,8 +126,10 @@ fn figures(part: &Part) -> Vec<StatedFigure> {
         let verdict = words::worst_of(part, answer.side);
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         let objecting = [0, answer.side].into_iter().filter_map(|side| part.sides.get(side));
-        all.push(StatedFigure {
-            of: name(answer.side),
+        all.push(AnsweredFigure {
+            load: name(answer.side),
+            operation: None,
+            quantity: None,
             name: format!("change of {}", answer.metric.name()),
             value: answer.ratio.and_then(|ratio| finite(ratio.estimate)),
             unit: "ratio".to_owned(),
@@ -163,7 +167,7 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
     for side in comparison.parts.iter().flat_map(|part| &part.sides) {
         let checks: Vec<Check> = match side.mark() {
             Mark::Confirmed | Mark::Unverified => Vec::new(),
-            _ => side.reasons.iter().filter_map(|reason| check_of(side, reason)).collect(),
+            _ => side.objections.iter().map(check_of).collect(),
         };
         let load = Load { name: &side.name, checks: &checks };
         for reason in reasons_of(std::iter::once(load), "trueio compare").iter().take(1) {
@@ -185,24 +189,19 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
     steps
 }
 
-/// Returns the finding that a reason of a side describes: a comparison keeps the name of the check and its sentence.
-fn check_of(side: &Side, reason: &str) -> Option<Check> {
-    let name = reason.split([' ', ':']).next().filter(|name| !name.is_empty())?;
-    let outcome = match side.verdict {
-        Verdict::Contradicted => CheckOutcome::Contradicted,
-        _ => CheckOutcome::Suspect,
-    };
-    Some(Check {
-        name: name.to_owned(),
-        outcome,
-        cause: Cause::usual_of(name)?,
+/// Returns a check of a side, as far as a comparison keeps it.
+fn check_of(found: &Objection) -> Check {
+    Check {
+        name: found.check.clone(),
+        outcome: found.outcome,
+        cause: found.cause,
         source: String::new(),
-        expected: String::new(),
-        found: String::new(),
-        sentence: reason.to_owned(),
+        expected: found.expected.clone(),
+        found: found.found.clone(),
+        sentence: found.sentence.clone(),
         brief: String::new(),
         explained_percent: None,
         culprits: Vec::new(),
-        is_accepted: false,
-    })
+        is_accepted: found.is_accepted,
+    }
 }

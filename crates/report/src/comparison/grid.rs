@@ -152,6 +152,7 @@ mod tests {
             word: None,
             level: EvidenceLevel::E2,
             reasons: Vec::new(),
+            objections: Vec::new(),
             figures: vec![Figure { metric: Metric::Iops, value: iops }],
             latency: Histogram::new(),
             percentiles: Vec::new(),

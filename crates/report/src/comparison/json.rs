@@ -54,6 +54,7 @@ pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
             // It is derived.
             comparison.answer = None;
             comparison.setting.iter_mut().for_each(|record| record.upgrade());
+            comparison.parts.iter_mut().flat_map(|part| &mut part.sides).for_each(|side| side.upgrade());
             Ok(comparison)
         }
         _ => Err(ComparisonError::NotAComparison),

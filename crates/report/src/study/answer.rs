@@ -4,7 +4,7 @@
 
 use super::words;
 use crate::verdicts::Mark;
-use trueio_model::{DocumentAnswer, StatedFigure, Statistic, StudyMetric, StudyRecord, StudyRow, Verdict};
+use trueio_model::{AnsweredFigure, DocumentAnswer, Statistic, StudyMetric, StudyRecord, StudyRow, Verdict};
 
 /// Answers a study.
 pub fn study_answer(study: &StudyRecord) -> DocumentAnswer {
@@ -33,7 +33,7 @@ fn unit_of(metric: StudyMetric) -> &'static str {
     }
 }
 
-fn figures(mode: &str, row: &StudyRow) -> Vec<StatedFigure> {
+fn figures(mode: &str, row: &StudyRow) -> Vec<AnsweredFigure> {
     let verdict = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
     let is_shown = verdict.is_shown();
     let cause = row.checks.iter().find(|check| check.objects()).map_or_else(String::new, |check| check.brief.clone());
@@ -44,8 +44,10 @@ fn figures(mode: &str, row: &StudyRow) -> Vec<StatedFigure> {
         if figure.statistic != Statistic::Median {
             name.push(figure.statistic.name().to_owned());
         }
-        StatedFigure {
-            of: format!("{mode}: {}", row.name),
+        AnsweredFigure {
+            load: format!("{mode}: {}", row.name),
+            operation: figure.op,
+            quantity: None,
             name: name.join(" "),
             value: shown(figure.value),
             unit: unit_of(figure.metric).to_owned(),

@@ -27,9 +27,10 @@ fn side(name: &str, ns: u64) -> Side {
         name: name.to_owned(),
         detail: "randread 4k q1".to_owned(),
         verdict: Verdict::Supported,
-        word: None,
+        word: Some(trueio_model::Mark::Confirmed),
         level: EvidenceLevel::E2,
         reasons: vec![format!("foreign_io (1 of 8 slices): {EVIL}")],
+        objections: Vec::new(),
         figures: vec![
             Figure { metric: Metric::Iops, value: 1e9 / ns as f64 },
             Figure { metric: Metric::P99, value: ns as f64 },
@@ -269,6 +270,20 @@ fn the_json_of_a_comparison_has_its_answer() {
         assert!(figure.is_shown || (figure.value, figure.low) == (None, None), "{figure:?}");
     }
     assert_eq!(parse_comparison(&text).expect("a comparison"), comparison);
+}
+
+/// Goal: a comparison of an earlier version has the word and the next step of its findings. Method: reasons that begin with names.
+#[test]
+fn a_comparison_of_an_earlier_version_is_upgraded_from_its_reasons() {
+    let mut comparison = comparison("after");
+    let side = &mut comparison.parts[0].sides[1];
+    (side.word, side.verdict) = (None, Verdict::Suspect);
+    side.reasons = vec!["foreign_io (3 of 8 slices): others wrote".to_owned(), "the phase did not run".to_owned()];
+    let read = parse_comparison(&comparison_json(&comparison)).expect("a comparison");
+    let side = &read.parts[0].sides[1];
+    assert_eq!((side.word, side.objections.len()), (Some(Mark::Disturbed), 1));
+    assert_eq!(side.objections[0].check, "foreign_io");
+    assert!(comparison_answer(&read).next_steps.iter().any(|step| step.starts_with("let the other I/O end")));
 }
 
 #[test]
