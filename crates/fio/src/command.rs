@@ -342,7 +342,7 @@ fn planned(
         let found = machine::MachineFacts::without_probing();
         let notes = crate::language::meet_targets(&mut request.jobs, &found, &request.settings)
             .map_err(|error| error.render())?;
-        match planning::planned_and_claimed(&request.jobs, &machine, &check) {
+        match planning::planned_and_claimed(&request.jobs, &machine, check) {
             // Another run created the file of a job since the job's files were looked at.
             Err(error) if attempts < ATTEMPTS_MAX && error.is_of_unnamed_file() => attempts += 1,
             Err(error) => return Err(error.into_text_in(&Written(&request.jobs))),
