@@ -56,15 +56,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             match option.fate() {
                 Fate::Row => level_rows.take(word, &section.name, base, lowering, problems),
                 Fate::Rule(_) => {
-                    if option.name() == "name" && word.text().is_empty() {
-                        let kind = Refused::NoName;
-                        problems.add(
-                            kind,
-                            (*word.position).clone(),
-                            "`name` is empty, and a job has a name",
-                            kind.hint(),
-                        );
-                    }
+                    refuse_empty_name(word, problems);
                     check(option, word, base, problems);
                     words.insert(option.name(), (word, is_own));
                     bases.insert(option.name(), base);
@@ -112,6 +104,14 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
         percent_of_no_file(word, &spec, &section.name, lowering, problems);
     }
     Some(JobWords { section, bases, words, spec })
+}
+
+/// Refuses an empty name.
+fn refuse_empty_name(word: &Word, problems: &mut Problems) {
+    if word.option.name() == "name" && word.text().is_empty() {
+        let kind = Refused::NoName;
+        problems.add(kind, (*word.position).clone(), "`name` is empty, and a job has a name", kind.hint());
+    }
 }
 
 /// The options of `[global]`, or of a job, that set a row.
