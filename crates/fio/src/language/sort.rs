@@ -81,9 +81,6 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             }
         }
         let LevelRows { mut values, has_no_size, share_of_file: share } = level_rows;
-        if share.is_some() {
-            spec.options.remove(FILESIZE.name);
-        }
         share_of_file = share.or_else(|| share_of_file.filter(|_| !values.contains_key(FILESIZE.name)));
         // fio keeps all three, and applies the most specific one.
         let sizes: Vec<&str> =
@@ -101,6 +98,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
         }
     }
     if let Some(word) = share_of_file {
+        spec.options.remove(FILESIZE.name);
         percent_of_no_file(word, &spec, &section.name, lowering, problems);
     }
     Some(JobWords { section, bases, words, spec })
