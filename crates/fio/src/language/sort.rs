@@ -16,14 +16,20 @@ use trueio_job::options::target::rows::{FILESIZE, SIZE};
 use trueio_job::table::{TABLE, overlay, value_hint};
 use trueio_model::{JobSpec, SpecValue, switch_of};
 
-/// Sorts the words of a section; `None`: a problem was added, and the section is not read further.
-pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: &mut Problems) -> Option<JobWords<'a>> {
+/// Returns a job of a section with fio's defaults only.
+fn spec_of_presets(section: &Section) -> JobSpec {
     let mut spec = JobSpec::new(section.name.clone());
     for row in TABLE {
         if let FioDefault::Preset(text) = row.fio_default {
             spec.set(row.name, text, preset());
         }
     }
+    spec
+}
+
+/// Sorts the words of a section; `None`: a problem was added, and the section is not read further.
+pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: &mut Problems) -> Option<JobWords<'a>> {
+    let mut spec = spec_of_presets(section);
     let mut words: BTreeMap<&'static str, (&Word, bool)> = BTreeMap::new();
     let mut bases = BTreeMap::new();
     let mut base = KbBase::Binary;
