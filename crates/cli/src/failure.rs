@@ -20,7 +20,7 @@ impl Failure {
     }
 
     /// An operation failed.
-    pub(crate) fn failed(what: impl Into<String>, error: &dyn Error) -> Self {
+    pub(crate) fn failed(what: impl Into<String>, error: &(dyn Error + 'static)) -> Self {
         Self { code: 1, text: error_chain(&what.into(), Some(error)) }
     }
 

@@ -238,7 +238,7 @@ pub(crate) enum Document {
 }
 
 pub(crate) fn document(stored: &Stored) -> Result<Document, Failure> {
-    let refused = |error: &dyn std::error::Error| {
+    let refused = |error: &(dyn std::error::Error + 'static)| {
         let what = format!("the history's record {} cannot be read", short(&stored.entry.id));
         Failure::refused(error_chain(&what, Some(error)))
     };

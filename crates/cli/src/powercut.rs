@@ -338,7 +338,7 @@ fn read_regions(
             line.show(&format!("reading back: {}", units::format_bytes(read * BLOCK_BYTES as u64)));
             !stop.load(Relaxed)
         };
-        let unread = |error: &dyn std::error::Error| {
+        let unread = |error: &(dyn std::error::Error + 'static)| {
             Failure::failed(format!("what `{}` wrote could not be read back", region.method.name()), error)
         };
         let checked: Result<Checked, Failure> = match subject.readback(*region) {

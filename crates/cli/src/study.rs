@@ -325,7 +325,7 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
     if matches.get_flag("no-journal") {
         return Ok((None, Samples::new(), order));
     }
-    let failed = |error: &dyn std::error::Error| {
+    let failed = |error: &(dyn std::error::Error + 'static)| {
         Failure::refused(error_chain("the study's journal cannot be used", Some(error)))
     };
     let directory = trueio_store::default_directory().map_err(|e| failed(&e))?.join("studies");

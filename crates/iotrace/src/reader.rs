@@ -5,6 +5,7 @@ use crate::parquet::FileReader;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use trueio_model::error_line;
 
 /// Returns true if a file begins as a Parquet file does.
 ///
@@ -35,8 +36,8 @@ impl TraceReader {
         let file = FileReader::open(file)?;
         let json = file.value_of(HEADER_KEY);
         let json = json.ok_or_else(|| TraceError::NotATrace(format!("its metadata has no `{HEADER_KEY}`")))?;
-        let header: TraceHeader =
-            serde_json::from_str(json).map_err(|error| TraceError::NotATrace(format!("`{HEADER_KEY}`: {error}")))?;
+        let header: TraceHeader = serde_json::from_str(json)
+            .map_err(|error| TraceError::NotATrace(format!("`{HEADER_KEY}`: {}", error_line(&error))))?;
         if header.version != VERSION {
             let reason = format!("its version is {}, and this program reads {VERSION}", header.version);
             return Err(TraceError::NotATrace(reason));

@@ -421,7 +421,7 @@ fn bug<T>(reason: String) -> Result<T, Outcome> {
 }
 
 /// An error and its causes in one line, as an outcome.
-fn failed(error: &dyn std::error::Error) -> Outcome {
+fn failed(error: &(dyn std::error::Error + 'static)) -> Outcome {
     Outcome::Failed { reason: error_line(error) }
 }
 

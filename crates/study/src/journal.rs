@@ -175,7 +175,7 @@ impl Journal {
             source,
         })?;
         let damaged = |reason: String| JournalError::Damaged { path: path.to_owned(), line: 1, reason };
-        let head: Head = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        let head: Head = serde_json::from_str(&text).map_err(|e| damaged(trueio_model::error_line(&e)))?;
         if head.format != JOURNAL_FORMAT || head.version != trueio_model::STUDY_VERSION {
             return Err(damaged(format!("`{}` version {}", head.format, head.version)));
         }
@@ -209,7 +209,7 @@ impl Journal {
                 let line: Line<PhaseRecord> = serde_json::from_str(&text).map_err(|e| JournalError::Damaged {
                     path: path.to_owned(),
                     line: number,
-                    reason: e.to_string(),
+                    reason: trueio_model::error_line(&e),
                 })?;
                 let kept =
                     Kept { phase: line.phase, conditions: line.conditions, files: line.files, targets: line.targets };

@@ -118,7 +118,7 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
 
 /// Formats rows as CSV (RFC 4180), with a heading. An unknown value is an empty field.
 pub(super) fn csv(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
-    let failed = |error: &dyn std::error::Error| Failure::failed("the CSV could not be created", error);
+    let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed("the CSV could not be created", error);
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS.iter().map(|(name, _)| *name)).map_err(|e| failed(&e))?;
     for row in rows {

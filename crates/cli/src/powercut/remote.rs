@@ -70,8 +70,9 @@ impl Connection {
     /// Connects, and sends the token.
     fn open(matches: &ArgMatches) -> Result<Self, Failure> {
         let host = matches.get_one::<String>("witness").expect("clap requires it");
-        let failed =
-            |error: &dyn std::error::Error| Failure::failed(format!("the witness `{host}` cannot be used"), error);
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            Failure::failed(format!("the witness `{host}` cannot be used"), error)
+        };
         let addresses =
             host.to_socket_addrs().map_err(|error| Failure::failed(format!("`{host}` cannot be resolved"), &error))?;
         let refused = |error: TokenError| Failure::refused(error.explained(None));

@@ -148,7 +148,7 @@ fn packed(output: &Path, program: Option<&PathBuf>) -> Result<ExitCode, Failure>
 
 /// Builds the module in a directory of its own, and keeps it as `output` if the running kernel would load it.
 fn built(system: &System, plan: &BuildPlan, output: &Path) -> Result<PathBuf, Failure> {
-    let failed = |error: &dyn std::error::Error| Failure::failed("the driver was not built", error);
+    let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed("the driver was not built", error);
     let directory = Scratch::new().map_err(|error| failed(&error))?;
     let built = build(plan, &directory.0, &mut say).map_err(|error| failed(&error))?;
     let bytes = fs::read(&built).map_err(|error| failed(&error))?;
