@@ -374,6 +374,39 @@ fn a_trigger_file_that_exists_at_the_start_ends_the_run_and_is_not_removed() {
     assert_eq!(fs::read_to_string(&path).expect("it stays"), "precious");
 }
 
+/// Goal: no other user decides when a command of this user runs, or asks for its results.
+/// Method: a trigger file and `fio-dump-status` of another user, which appear once the run has begun.
+#[test]
+fn a_trigger_and_a_request_for_results_of_another_user_are_ignored() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let names = ["go", "fio-dump-status"].map(|name| (sandbox.write(&format!("{name}-later"), ""), sandbox.path(name)));
+    for (path, _) in &names {
+        chown(path, Some(NOBODY), None).expect("root may");
+    }
+    let words = "--name=a --ioengine=null --size=1m --time_based --runtime=2 --trigger-file=go --write_iolog=begun";
+    let words: Vec<&str> = ["fio"].into_iter().chain(words.split(' ')).chain(["--trigger=touch ran"]).collect();
+    let mut command = sandbox.command(&words);
+    command.env("TMPDIR", sandbox.root()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let running = command.spawn().expect("it starts");
+    // The log is reserved after the trigger file's name was checked.
+    let begin = std::time::Instant::now();
+    while !sandbox.path("begun").exists() && begin.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    for (path, name) in &names {
+        fs::rename(path, name).expect("renamed");
+    }
+    let ran = Ran::of(running.wait_with_output().expect("it ends"));
+    ran.assert_code(0);
+    let note = "`go` is a file of the user 65534, so it is no trigger: it must be of this user or of root";
+    assert_eq!(ran.err.matches(note).count(), 1, "{ran:?}");
+    assert_eq!(ran.out.matches("groupid=").count(), 1, "{ran:?}");
+    assert!(names.iter().all(|(_, name)| name.exists()) && !sandbox.path("ran").exists());
+}
+
 /// Goal: the state of another user decides nothing of a verification, nor does one behind a link.
 #[test]
 fn a_verify_state_of_another_user_or_behind_a_link_is_not_read() {

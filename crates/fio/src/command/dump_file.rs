@@ -1,7 +1,9 @@
 //! `fio-dump-status` in the directory of temporary files: when it exists, the results so far are printed, and it is removed.
 //!
-//! Limits: only a regular file is taken. One that cannot be removed is noted, and not looked for again.
+//! Limits: only a regular file of this user or of root is taken: the directory is everybody's. One that cannot be removed is noted, and not
+//! looked for again.
 
+use super::trigger::is_own;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_report::message;
@@ -25,7 +27,7 @@ impl DumpFile {
     /// Requests the results so far, and removes the file, if it exists.
     pub(super) fn look(&mut self) {
         let Some(path) = &self.path else { return };
-        if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        if !path.symlink_metadata().is_ok_and(|found| found.is_file() && is_own(&found)) {
             return;
         }
         self.asked.store(true, Relaxed);

@@ -3,10 +3,12 @@
 //! The jobs end as by a signal: their results are printed, and verify states are saved. Then the command runs (fio runs it
 //! while the jobs are ending), so that a command that cuts the power finds the states on the disk. The run is a success.
 //!
-//! A file that exists when the jobs begin ends them at once, as in fio, but is not removed: it may be any file.
+//! A file that exists when the jobs begin ends them at once, as in fio, but is not removed: it may be any file. A file of another user than
+//! this one and root is no trigger: it would decide when a command of this user runs.
 //!
 //! Limits: a trigger is looked for with each progress event, five times a second; while files are laid out, less often.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,6 +27,8 @@ pub(super) struct Waiting {
     until: Option<Instant>,
     stop: &'static AtomicBool,
     has_fired: bool,
+    /// Whether the note about a file of another user was printed.
+    has_noted: bool,
 }
 
 impl Waiting {
@@ -33,7 +37,7 @@ impl Waiting {
         let until = trigger.after_ns.and_then(|ns| Instant::now().checked_add(Duration::from_nanos(ns)));
         let file = trigger.file.as_ref().map(PathBuf::from);
         let existed = file.as_deref().and_then(identity);
-        Self { file, existed, until, stop, has_fired: false }
+        Self { file, existed, until, stop, has_fired: false, has_noted: false }
     }
 
     /// Ends the run if the file exists, or if the time is over. A file that appeared during the run is removed.
@@ -41,8 +45,16 @@ impl Waiting {
         if self.has_fired || (self.file.is_none() && self.until.is_none()) {
             return;
         }
-        let found = self.file.as_ref().filter(|file| file.symlink_metadata().is_ok());
-        if let Some(file) = found {
+        let there = self.file.as_ref().and_then(|file| Some((file, file.symlink_metadata().ok()?)));
+        if let Some((file, found)) = there.as_ref().filter(|(_, found)| !is_own(found) && !self.has_noted) {
+            self.has_noted = true;
+            message!(
+                "note: `{}` is a file of the user {}, so it is no trigger: it must be of this user or of root",
+                file.display(),
+                found.uid()
+            );
+        }
+        if let Some((file, _)) = there.filter(|(_, found)| is_own(found)) {
             // A directory or what cannot be removed stays, and has triggered nevertheless.
             if self.existed.is_some() && identity(file) == self.existed {
                 message!("note: the trigger file `{}` existed before the run, so it is not removed", file.display());
@@ -60,6 +72,11 @@ impl Waiting {
     pub(super) fn has_fired(&self) -> bool {
         self.has_fired
     }
+}
+
+/// True if a file belongs to the effective user or to root.
+pub(super) fn is_own(found: &Metadata) -> bool {
+    found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// Returns device and inode of a file, without following a link; `None`: it does not exist.
