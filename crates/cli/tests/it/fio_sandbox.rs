@@ -63,6 +63,18 @@ fn fio(here: &Sandbox, words: &[&str]) -> Ran {
 
 /// Sends a job file and returns the connection, once the server has planned it.
 fn planned(server: &Server, text: &str) -> UnixStream {
+    let texts = BTreeMap::from([("j.fio".to_owned(), text.to_owned())]);
+    let (stream, answer) = sent(server, Jobs { files: vec!["j.fio".to_owned()], texts, ..Jobs::default() });
+    assert!(matches!(answer, ToClient::Planned(_)), "{answer:?}");
+    stream
+}
+
+fn answered(server: &Server, jobs: Jobs) -> ToClient {
+    sent(server, jobs).1
+}
+
+/// Sends jobs, and returns the connection and the server's answer.
+fn sent(server: &Server, jobs: Jobs) -> (UnixStream, ToClient) {
     let mut stream = server.connect();
     write_magic(&mut stream).expect("it listens");
     let hello = Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), machine: "here".to_owned() };
@@ -70,12 +82,9 @@ fn planned(server: &Server, text: &str) -> UnixStream {
     read_magic(&mut stream).expect("the magic");
     let hear = || receive::<ToClient>(&mut &stream, TO_CLIENT_BYTES_MAX).expect("a message");
     assert!(matches!(hear(), ToClient::Hello(_)));
-    let texts = BTreeMap::from([("j.fio".to_owned(), text.to_owned())]);
-    let jobs = Jobs { files: vec!["j.fio".to_owned()], texts, ..Jobs::default() };
     send(&mut &stream, &ToServer::Jobs(Box::new(jobs)), TO_SERVER_BYTES_MAX).expect("sent");
     let answer = hear();
-    assert!(matches!(answer, ToClient::Planned(_)), "{answer:?}");
-    stream
+    (stream, answer)
 }
 
 /// Goal: the kernel, and not only a check of names, keeps jobs below the server's directory.
@@ -192,7 +201,7 @@ fn contents_and_names_of_files_travel_only_if_the_server_permits_it() {
     here.write("o.fio", "[j]\nrw=read\nopendir=d\n");
     fio(&here, &["o.fio", &open.client()]).assert_code(0);
     let text = all(&closed, "rw=write\nsize=4k\nfilename=link", &[]);
-    assert!(text.contains("target_is_link") && !text.contains("a-secret-target"), "{text}");
+    assert!(text.contains("leads elsewhere") && !text.contains("a-secret-target"), "{text}");
     // Variables of a job file at the server are the client's.
     let ran = fio(&here, &[&closed.client(), "--remote-config=there.fio", "--output-format=json"]);
     assert!(!format!("{ran:?}").contains("a-secret-value"), "{ran:?}");
@@ -201,6 +210,54 @@ fn contents_and_names_of_files_travel_only_if_the_server_permits_it() {
     let ran = fio(&here, &["h.fio", &closed.client(), "--output-format=json"]);
     ran.assert_code(0);
     assert!(ran.out.contains("\"total_ios\""), "{ran:?}");
+}
+
+/// Goal: a client learns nothing of files outside of the permitted directory: not whether one exists, of which kind or size it is.
+/// Method: links in the directory, which lead to a file, a directory and nothing; as a part of a path, and as the name that a job's file
+/// has by default.
+#[test]
+fn links_out_of_the_permitted_directory_are_refused_in_the_same_words_whatever_they_lead_to() {
+    let outside = Sandbox::new();
+    outside.write("file", "0".repeat(12_345));
+    fs::create_dir(outside.path("directory")).expect("a directory");
+    let server = Server::start(&[]);
+    let here = Sandbox::new();
+    symlink(outside.root(), server.sandbox.path("out")).expect("a link");
+    let run = |job: String| {
+        here.write("j.fio", format!("[j]\nrw=read\n{job}\n"));
+        let ran = fio(&here, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        ran.err
+    };
+    for sizes in ["bs=4k\nsize=4k", "bs=1g\nsize=1g"] {
+        let named = ["file", "directory", "nothing", "file/x", "nothing/x"]
+            .map(|name| run(format!("{sizes}\nfilename=out/{name}")).replace(&format!("out/{name}`"), "out/NAME`"));
+        assert!(
+            named.iter().all(|text| *text == named[0] && text.contains("`out/NAME` leads elsewhere")),
+            "{named:#?}"
+        );
+        let in_directory = ["file", "directory", "nothing"]
+            .map(|name| run(format!("{sizes}\ndirectory=out/{name}")).replace(&format!("out/{name}/"), "out/NAME/"));
+        assert!(in_directory.iter().all(|text| *text == in_directory[0]), "{in_directory:#?}");
+        let by_default = ["file", "directory", "nothing"].map(|name| {
+            let link = server.sandbox.path("j.0.0");
+            symlink(outside.path(name), &link).expect("a link");
+            let text = run(sizes.to_owned());
+            fs::remove_file(link).expect("removed");
+            text
+        });
+        assert!(by_default.iter().all(|text| *text == by_default[0]), "{by_default:#?}");
+    }
+}
+
+/// Goal: no name that a client sends begins a line of the server's log, or of a refusal.
+#[test]
+fn names_with_control_characters_are_refused_without_being_repeated() {
+    let server = Server::start(&[]);
+    let jobs = |name: &str| Jobs { files_there: vec![name.to_owned()], ..Jobs::default() };
+    let ToClient::Refused { text } = answered(&server, jobs("a\nfio: forged")) else { panic!("not refused") };
+    assert_eq!(text, "the name of a job file or section, or the value of a variable, has a control character");
+    assert!(matches!(answered(&server, jobs("none")), ToClient::Refused { text } if text.contains("`none`")));
 }
 
 /// Goal: what clients may use is decided when the server starts, not by a name that another user may replace.

@@ -714,7 +714,9 @@ impl LogFiles {
                 path.display()
             ));
         }
-        let bytes = part.text.as_bytes();
+        // A log is read in a terminal, too.
+        let text = clean_lines(&part.text);
+        let bytes = text.as_bytes();
         match &mut log.file {
             LogFile::Open(file) => file.write_all(bytes).map_err(|error| unwritten(&path, &error)),
             LogFile::Closed { identity, length_bytes } => {

@@ -65,6 +65,12 @@ impl Names {
     }
 }
 
+/// Returns the paths that a job names and its engine opens.
+pub(super) fn opened(job: &JobSpec) -> Vec<String> {
+    let engine = IOENGINE.value_in(job).unwrap_or(EngineKind::Psync);
+    if engine.opens_files() || engine.works_on_names() { named(job) } else { Vec::new() }
+}
+
 /// Returns the paths that a job names: of its files, and of directories.
 fn named(job: &JobSpec) -> Vec<String> {
     paths(job).into_iter().chain(directories(job)).collect()

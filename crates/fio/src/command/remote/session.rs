@@ -462,6 +462,10 @@ fn prepare(
     (sandbox, names): (&Sandbox, &Names),
     place: &Place,
 ) -> Result<(Share, Prepared), String> {
+    let words = [&jobs.files, &jobs.files_there, &jobs.sections].into_iter().flatten();
+    if words.chain(jobs.texts.keys()).chain(jobs.variables.values()).any(|text| text.contains(char::is_control)) {
+        return Err("the name of a job file or section, or the value of a variable, has a control character".to_owned());
+    }
     for path in &jobs.files_there {
         read_there(path, sandbox)
             .map_err(|reason| format!("the job file `{path}` at the server cannot be read: {reason}"))?;
@@ -501,6 +505,7 @@ fn prepare(
     stays_with_clients(&request)?;
     let (read, written) = (sandbox.read(), sandbox.written());
     names.check(&request, &format!("this server's clients may read {read}, and its clients may write {written}"))?;
+    stays_within(&request, sandbox)?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
     if jobs.place > 0 {
         // Otherwise the servers would read the same blocks in the same order, and write the same content.
@@ -526,14 +531,30 @@ fn prepare(
     Ok((share.get(), (request, planned, commands)))
 }
 
-/// Removes from a refusal where symbolic links lead.
+/// Refuses names that lead out of the permitted paths, in the same words whatever is there. Later checks examine the files, and their
+/// sentences would tell a client which files there are, of which kind and size.
+fn stays_within(request: &FioRequest, sandbox: &Sandbox) -> Result<(), String> {
+    for job in &request.jobs {
+        if let Some(path) = super::names::opened(job).into_iter().find(|path| !sandbox.may_read(Path::new(path))) {
+            return Err(format!(
+                "job `{}` was not started\n  because: `{path}` leads elsewhere, and this server's clients may read {}, and its clients \
+                 may write {}\n\nhint: name a path without symbolic links, or start the server with `--allow-read=` or `--allow-write=` and \
+                 the directory to which they lead",
+                job.name,
+                sandbox.read(),
+                sandbox.written()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a refusal for a client that may not know where symbolic links lead, or whether they lead to something.
 fn without_link_targets(text: String) -> String {
-    const BEFORE: &str = " is a symbolic link";
-    let Some((before, after)) = text.split_once(BEFORE) else { return text };
-    let rest = after.strip_prefix(" to `").and_then(|named| named.split_once('`')).map_or(after, |(_, rest)| rest);
-    // The hint names the target, too.
-    let rest = rest.split_once("\n\nhint:").map_or(rest, |(reason, _)| reason);
-    format!("{before}{BEFORE}{}\n\nhint: name the link's target", rest.trim_end())
+    if !text.contains("a symbolic link") {
+        return text;
+    }
+    "a file of the jobs is a symbolic link, which is not followed here\n\nhint: name the link's target".to_owned()
 }
 
 /// Refuses options that name further files of this machine, before such a file is read: an error message about an I/O
