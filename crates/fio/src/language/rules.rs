@@ -19,12 +19,10 @@ use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW,
-    RW_SEQUENCER, ZONEMODE, ZONESIZE, ZoneMode,
+    RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{
-    FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, OPENFILES, OVERWRITE, SIZE,
-};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, OVERWRITE, SIZE};
 use trueio_job::value::{Extent, Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, SyncMode, switch_of};
 
@@ -40,7 +38,6 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     exec_engine(job, lowering, problems);
     create_on_open(job, lowering);
     file_sizes(job, lowering);
-    zones(job, lowering);
     generator(job, lowering);
     sequence(job, lowering);
     preconditioning(job, lowering, problems);
@@ -368,22 +365,6 @@ fn file_sizes(job: &mut JobWords, lowering: &mut Lowering) {
         format!("`filesize` is `{range}`: no file is smaller than a block, as none that fio uses"),
     );
     job.spec.set(FILESIZE.name, range, Origin::Derived { reason: "no file is smaller than a block".to_owned() });
-}
-
-/// Applies a `zonesize` alone: fio uses strided zones, and with several open files none. Next to `zonemode=none` it has no effect.
-fn zones(job: &mut JobWords, lowering: &mut Lowering) {
-    if !job.spec.options.contains_key(ZONESIZE.name) || ZONEMODE.value_in(&job.spec) != ZoneMode::None {
-        return;
-    }
-    let is_given = job.spec.options.contains_key(ZONEMODE.name);
-    if !is_given && OPENFILES.value_in(&job.spec).is_none_or(|count| count < 2) {
-        let reason = "`zonesize` without `zonemode`".to_owned();
-        lowering.note(&job.section.name, format!("{reason}: the zones are strided, as in fio"));
-        return ZONEMODE.set_in(&mut job.spec, ZoneMode::Strided, Origin::Derived { reason });
-    }
-    let reason = if is_given { "`zonemode` is `none`" } else { "strided zones are those of one open file" };
-    lowering.note(&job.section.name, format!("`zonesize` has no effect: {reason}"));
-    job.spec.options.remove(ZONESIZE.name);
 }
 
 /// Applies `random_generator=lfsr`, which visits each block once, with a map or without.

@@ -196,6 +196,7 @@ fn example(case: Case) -> Option<&'static str> {
             "--rw=randread --filename=f --random_distribution=zoned:50/50:50/50 --zonemode=strided --zonesize=64k"
         }
         Case::ZonesAlone => "--rw=read --filename=f --zonemode=strided",
+        Case::ZonesUnused => "--rw=read --filename=f --zonesize=64k",
         Case::ZonesCounted => "--rw=read --filename=f --size=2z",
         Case::ZonesOfUnknownLength => "--rw=read --filename=f --zonemode=zbd --size=2z",
         Case::ZonesEngine => "--ioengine=filecreate --zonemode=zbd --zonesize=64k",
@@ -224,7 +225,6 @@ fn example(case: Case) -> Option<&'static str> {
         Case::ZonesNone => "--rw=write --filename=z --zonemode=zbd --direct=1 --offset=4k --size=64k",
         Case::ZonesReset => "--rw=write --zonemode=zbd --zonesize=64k --zone_reset_threshold=0.5",
         Case::ProgramMissing
-        | Case::ZonesUnused
         | Case::VerifyTrims
         | Case::DirectMapped
         | Case::Simulated

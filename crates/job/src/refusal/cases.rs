@@ -130,6 +130,7 @@ cases! {
         // Zones.
         ZonesOfDistribution: "`random_distribution=zoned` or `zoned_abs` with `zonemode`", "both select the part of the region for an I/O", "leave one of them out";
         ZonesAlone: "`zonemode=strided` without `zonesize`", "it is unknown when the next zone begins", "set both, or leave this out";
+        ZonesUnused: "`zonesize` without `zonemode`", "it is unknown how the zones are used", "set `zonemode = \"strided\"`, or `zbd`, or leave `zonesize` out";
         ZonesCounted: "a size in zones (`z`) without `zonemode`", "there are no zones", "set `zonemode`, or a size in bytes";
         ZonesOfUnknownLength: "a size in zones (`z`) of zones whose length is unknown", "the size is unknown", "set `zonesize`, or use a device that has zones";
         ZonesEngine: "`zonemode=zbd` with an engine that does no I/O at offsets", "there are no zones", "leave `zonemode` out";
@@ -154,7 +155,6 @@ cases! {
         ZonesReset: "`zone_reset_threshold` without `zone_reset_frequency`, or the reverse", "it is unknown when a zone is reset", "set both, or leave both out";
     }
     toml {
-        ZonesUnused: "set `zonemode = \"strided\"`, or `zbd`, or leave `zonesize` out";
         VerifyTrims: "leave `verify` out";
         ProgramMissing: "set it next to the engine";
         DirectMapped: "leave `direct` out, or choose another engine";

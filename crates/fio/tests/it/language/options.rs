@@ -152,7 +152,6 @@ fn no_option_is_ignored_without_a_message() {
                     "spr_op",
                     "rw_sequencer",
                     "verify_only",
-                    "zonesize",
                 ]
                 .contains(&name) =>
             {

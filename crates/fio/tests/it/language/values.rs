@@ -387,16 +387,3 @@ fn the_parts_of_a_filesize_are_those_that_fio_reads() {
     let replaced = line("--name=a --rw=read --size=64k --filesize=10% --filesize=8k").jobs.remove(0);
     assert_eq!(text(&replaced, "filesize"), "8k");
 }
-
-/// `zonesize` without `zonemode`, as in fio's example of a disk's zones.
-#[test]
-fn zones_without_a_mode_are_strided() {
-    let strided = line("--name=z --size=64m --rw=read --zonesize=1m --zoneskip=2m");
-    assert_eq!(text(&strided.jobs[0], "zonemode"), "strided");
-    assert!(strided.notes.iter().any(|note| note.contains("the zones are strided")), "{:?}", strided.notes);
-    for without in ["--zonemode=none", "--nrfiles=4 --openfiles=2"] {
-        let request = line(&format!("--name=z --size=64m --rw=read --zonesize=1m {without}"));
-        assert_eq!(text(&request.jobs[0], "zonesize"), "", "{without}");
-        assert!(request.notes.iter().any(|note| note.contains("`zonesize` has no effect")), "{:?}", request.notes);
-    }
-}
