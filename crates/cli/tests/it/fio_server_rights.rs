@@ -280,7 +280,7 @@ fn server_that_sends(place: &std::path::Path, logs: Vec<(String, String)>) -> (S
         say(ToClient::Planned(Planned { lines: Vec::new() })).expect("sent");
         drop(next(&mut stream));
         for (prefix, suffix) in logs {
-            let part = LogPart { prefix, suffix, text: "0, 1, 0, 4096, 0\n".to_owned() };
+            let part = LogPart { prefix, suffix, text: "0, 1, 0, 4096, 0\n\x1b[31m\u{202e}\n".to_owned() };
             let _ = send(&mut stream, &ToClient::Log(part), TO_CLIENT_BYTES_MAX);
         }
     };
@@ -310,7 +310,8 @@ fn a_server_sends_the_logs_of_the_clients_jobs_and_no_others() {
     let (server, ran) = try_logs(&["j.fio"], &[("mine", "_bw.1.log"), ("sub/mine", "_clat.1.log")], &nothing);
     assert!(!ran.err.contains("no job asked for"), "{ran:?}");
     for log in ["mine_bw.1.log", "sub/mine_clat.1.log"] {
-        assert_eq!(fs::read_to_string(here.path(&name(&server, log))).expect(log), "0, 1, 0, 4096, 0\n");
+        let text = fs::read_to_string(here.path(&name(&server, log))).expect(log);
+        assert_eq!(text, "0, 1, 0, 4096, 0\n\u{fffd}[31m\u{fffd}\n", "a log is read in a terminal, too");
     }
     let before = here.listing();
     for log in [

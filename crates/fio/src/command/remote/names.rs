@@ -1,9 +1,11 @@
-//! What a client's job may name and be, by its text alone: checked before a file or device is examined.
+//! What a client's job may name and be: checked before a file or device is examined.
 //!
 //! To examine a file that a job names already has effects: it tells whether there is one, opens a device, waits for a pipe. So the names are
-//! compared with the paths of the server's command line first; links and what is created are checked while planning.
+//! compared with the paths of the server's command line first, as texts, and then by where their links lead. While planning, both and what is
+//! created are checked again: a name may lead elsewhere by then.
 
 use super::process::ALLOW_PRIORITY;
+use super::sandbox::Sandbox;
 use crate::language::{FioRequest, directories, paths};
 use std::path::{Component, Path, PathBuf};
 use trueio_job::options::engine::rows::IOENGINE;
@@ -65,8 +67,37 @@ impl Names {
     }
 }
 
+/// A name that leads out of the permitted paths. The text is the same whatever is there: it does not tell a client which files there are.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "job `{job}` was not started\n  because: `{path}` leads elsewhere, and this server's clients may read {readable}, and its clients may \
+     write {writable}\n\nhint: name a path without symbolic links, or start the server with `--allow-read=` or `--allow-write=` and the \
+     directory to which they lead"
+)]
+pub(super) struct LeadsElsewhere {
+    job: String,
+    path: String,
+    /// What clients may read, and write, as parts of a sentence.
+    readable: String,
+    writable: String,
+}
+
+/// Follows the links of the names of all jobs.
+///
+/// # Errors
+/// The first that leads out of the permitted paths.
+pub(super) fn check_links(request: &FioRequest, sandbox: &Sandbox) -> Result<(), LeadsElsewhere> {
+    for job in &request.jobs {
+        if let Some(path) = opened(job).into_iter().find(|path| !sandbox.may_read(Path::new(path))) {
+            let (readable, writable) = (sandbox.read(), sandbox.written());
+            return Err(LeadsElsewhere { job: job.name.clone(), path, readable, writable });
+        }
+    }
+    Ok(())
+}
+
 /// Returns the paths that a job names and its engine opens.
-pub(super) fn opened(job: &JobSpec) -> Vec<String> {
+fn opened(job: &JobSpec) -> Vec<String> {
     let engine = IOENGINE.value_in(job).unwrap_or(EngineKind::Psync);
     if engine.opens_files() || engine.works_on_names() { named(job) } else { Vec::new() }
 }

@@ -5,7 +5,7 @@
 //! and an error message quotes lines of the file.
 
 use super::ledger::{Ledger, Share};
-use super::names::Names;
+use super::names::{self, Names};
 use super::process::{
     ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin,
 };
@@ -459,12 +459,14 @@ fn prepare(
     jobs: Jobs,
     peer: &str,
     permits: &[String],
-    (sandbox, names): (&Sandbox, &Names),
+    (sandbox, permitted): (&Sandbox, &Names),
     place: &Place,
 ) -> Result<(Share, Prepared), String> {
     let words = [&jobs.files, &jobs.files_there, &jobs.sections].into_iter().flatten();
     if words.chain(jobs.texts.keys()).chain(jobs.variables.values()).any(|text| text.contains(char::is_control)) {
-        return Err("the name of a job file or section, or the value of a variable, has a control character".to_owned());
+        return Err("the name of a job file or section, or the value of a variable, has a control character\n\nhint: use another name \
+                    or value"
+            .to_owned());
     }
     for path in &jobs.files_there {
         read_there(path, sandbox)
@@ -504,8 +506,9 @@ fn prepare(
     }
     stays_with_clients(&request)?;
     let (read, written) = (sandbox.read(), sandbox.written());
-    names.check(&request, &format!("this server's clients may read {read}, and its clients may write {written}"))?;
-    stays_within(&request, sandbox)?;
+    permitted
+        .check(&request, &format!("this server's clients may read {read}, and its clients may write {written}"))?;
+    names::check_links(&request, sandbox).map_err(|error| error.to_string())?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
     if jobs.place > 0 {
         // Otherwise the servers would read the same blocks in the same order, and write the same content.
@@ -531,30 +534,14 @@ fn prepare(
     Ok((share.get(), (request, planned, commands)))
 }
 
-/// Refuses names that lead out of the permitted paths, in the same words whatever is there. Later checks examine the files, and their
-/// sentences would tell a client which files there are, of which kind and size.
-fn stays_within(request: &FioRequest, sandbox: &Sandbox) -> Result<(), String> {
-    for job in &request.jobs {
-        if let Some(path) = super::names::opened(job).into_iter().find(|path| !sandbox.may_read(Path::new(path))) {
-            return Err(format!(
-                "job `{}` was not started\n  because: `{path}` leads elsewhere, and this server's clients may read {}, and its clients \
-                 may write {}\n\nhint: name a path without symbolic links, or start the server with `--allow-read=` or `--allow-write=` and \
-                 the directory to which they lead",
-                job.name,
-                sandbox.read(),
-                sandbox.written()
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Returns a refusal for a client that may not know where symbolic links lead, or whether they lead to something.
+/// Removes from a refusal where symbolic links lead.
 fn without_link_targets(text: String) -> String {
-    if !text.contains("a symbolic link") {
-        return text;
-    }
-    "a file of the jobs is a symbolic link, which is not followed here\n\nhint: name the link's target".to_owned()
+    const BEFORE: &str = " is a symbolic link";
+    let Some((before, after)) = text.split_once(BEFORE) else { return text };
+    let rest = after.strip_prefix(" to `").and_then(|named| named.split_once('`')).map_or(after, |(_, rest)| rest);
+    // The hint names the target, too.
+    let rest = rest.split_once("\n\nhint:").map_or(rest, |(reason, _)| reason);
+    format!("{before}{BEFORE}{}\n\nhint: name the link's target", rest.trim_end())
 }
 
 /// Refuses options that name further files of this machine, before such a file is read: an error message about an I/O
