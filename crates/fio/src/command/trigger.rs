@@ -49,7 +49,7 @@ impl Waiting {
         if let Some((file, found)) = there.as_ref().filter(|(_, found)| !is_own(found) && !self.has_noted) {
             self.has_noted = true;
             message!(
-                "note: `{}` is a file of the user {}, so it is no trigger: it must be of this user or of root",
+                "note: the trigger file `{}` is ignored: it belongs to another user (UID {})",
                 file.display(),
                 found.uid()
             );
