@@ -324,6 +324,10 @@ impl Side {
             let names = names.filter(|name| Cause::usual_of(name).is_some());
             self.word = Some(Mark::of_names(self.verdict, names));
         }
+        // Earlier versions had one word for figures that are withheld and others that describe something else.
+        if contradicts && self.word == Some(Mark::NotTheDisk) {
+            self.word = Some(Mark::Withheld);
+        }
         if self.objections.is_empty() && self.verdict >= Verdict::Suspect {
             self.objections = self.reasons.iter().filter_map(of).collect();
         }

@@ -284,6 +284,10 @@ fn a_comparison_of_an_earlier_version_is_upgraded_from_its_reasons() {
     assert_eq!((side.word, side.objections.len()), (Some(Mark::Disturbed), 1));
     assert_eq!(side.objections[0].check, "foreign_io");
     assert!(comparison_answer(&read).next_steps.iter().any(|step| step.starts_with("let the other I/O end")));
+    let side = &mut comparison.parts[0].sides[1];
+    (side.word, side.verdict) = (Some(Mark::NotTheDisk), Verdict::Contradicted);
+    let read = parse_comparison(&comparison_json(&comparison)).expect("a comparison");
+    assert_eq!(read.parts[0].sides[1].word, Some(Mark::Withheld), "a contradicted figure stays withheld");
 }
 
 #[test]
