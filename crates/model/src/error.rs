@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_a_document_begins_no_line_and_has_no_end_of_its_own() {
+    fn a_value_of_a_document_begins_no_line_and_is_cut() {
         let cause = |value: &str| serde_json::from_value::<crate::OpKind>(value.into()).unwrap_err();
         let text = error_chain("no", Some(&cause("a\nerror: b\u{1b}[31m")));
         assert!(text.starts_with("no\n  because: unknown variant `a\u{fffd}error: b\u{fffd}[31m`, expected"), "{text}");

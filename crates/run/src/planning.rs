@@ -26,8 +26,8 @@ impl PlanningError {
         Self { text: explain_refusal_in(&refusal, &Native(specs)), refusal: Some(Box::new(refusal)) }
     }
 
-    /// Returns true if the planner refuses to write to a file that is not named: one that appeared after the job's files were looked
-    /// at is not.
+    /// Returns true if a file exists that the job does not name for writing. That is so, too, if another run created it after the job's
+    /// files were looked at.
     pub fn is_of_unnamed_file(&self) -> bool {
         let rule = self.refusal.as_ref().map(|refusal| &*refusal.rule);
         matches!(rule, Some(Rule::ExistingTargetNotNamed { .. }))
