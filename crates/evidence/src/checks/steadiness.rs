@@ -61,11 +61,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         if facts.jobs.iter().any(|job| job.is_paced() || job.think.is_some()) { Vec::new() } else { rows.stalls() };
     rows.kept.retain(|index| !stalls.iter().any(|stall| stall.contains(index)));
     let rates = rows.rates();
-    if let Some(why) = rows.why_too_short(rates.len()) {
-        return not_seen(NAME, SOURCE, format!("The phase was too short ({why})."));
-    }
     let expected = "one level, at most 25 % drift";
     let report = |outcome, found: String, sentence: String| finding(NAME, outcome, SOURCE, expected, found, sentence);
+    if let Some(why) = rows.why_too_short(rates.len()) {
+        // A phase that is long enough, of which a stall took the most.
+        if !stalls.is_empty() && rows.why_too_short(rates.len() + rows_of(&stalls)).is_none() {
+            return stalled(&rows, &stalls, false, report);
+        }
+        return not_seen(NAME, SOURCE, format!("The phase was too short ({why})."));
+    }
     let parts: Vec<f64> =
         (0..PARTS).map(|part| mean(&rates[rates.len() * part / PARTS..rates.len() * (part + 1) / PARTS])).collect();
     let Some(fit) = WindowFit::of(&parts) else {
@@ -102,17 +106,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             .explaining(Some(fit.excursion.abs() / 2.0));
     }
     if !stalls.is_empty() {
-        let stalled: usize = stalls.iter().map(ExactSizeIterator::len).sum();
-        let share = stalled as f64 / rows.rows.len() as f64;
-        let outcome = if share > STALL_SHARE_MAX { CheckOutcome::Suspect } else { CheckOutcome::Passed };
-        let check = report(outcome, measured, rows.stall_sentence(&stalls));
-        return match outcome {
-            CheckOutcome::Suspect => {
-                let seconds = stalled as f64 * rows.row_ns as f64 / 1e9;
-                check.with_brief(format!("no I/O for {seconds:.1} s")).explaining(Some(share))
-            }
-            _ => check,
-        };
+        return stalled(&rows, &stalls, true, |outcome, _, sentence| report(outcome, measured, sentence));
     }
     let sentence = match facts.steady_state {
         Some(state) => {
@@ -124,6 +118,30 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
+}
+
+/// Returns the number of intervals in stalls.
+fn rows_of(stalls: &[Range<usize>]) -> usize {
+    stalls.iter().map(ExactSizeIterator::len).sum()
+}
+
+/// Returns the finding about stalls. `is_level` is true if the rest of the phase was judged and is at one level.
+fn stalled(
+    rows: &Rows,
+    stalls: &[Range<usize>],
+    is_level: bool,
+    report: impl FnOnce(CheckOutcome, String, String) -> Check,
+) -> Check {
+    let count = rows_of(stalls);
+    let share = count as f64 / rows.rows.len() as f64;
+    let seconds = count as f64 * rows.row_ns as f64 / 1e9;
+    let outcome = if share > STALL_SHARE_MAX { CheckOutcome::Suspect } else { CheckOutcome::Passed };
+    let found = format!("no I/O for {seconds:.1} s");
+    let check = report(outcome, found.clone(), rows.stall_sentence(stalls, is_level));
+    match outcome {
+        CheckOutcome::Suspect => check.with_brief(found).explaining(Some(share)),
+        _ => check,
+    }
 }
 
 /// Returns how far the mean is from the level that lasted, as a share of the mean; from the usual level, if the rate
@@ -365,19 +383,23 @@ impl Rows {
     }
 
     /// `No I/O completed for 2.0 s, from 1.2 s on …`.
-    fn stall_sentence(&self, stalls: &[Range<usize>]) -> String {
+    fn stall_sentence(&self, stalls: &[Range<usize>], is_level: bool) -> String {
         let seconds = |rows: usize| rows as f64 * self.row_ns as f64 / 1e9;
         let described: Vec<String> = stalls
             .iter()
             .map(|stall| format!("for {:.1} s, from {:.1} s on", seconds(stall.len()), seconds(stall.start)))
             .collect();
         let is_at_end = stalls.last().is_some_and(|stall| stall.end == self.rows.len());
-        let level = if is_at_end {
-            "until the end; before that the rate was at one level. Possible causes: I/Os that hang, a stall of the disk."
-        } else {
-            "before and after that the rate was at one level. Possible causes: a stall of the disk, other I/O."
+        let (end, cause) = match is_at_end {
+            true => (", until the end", "I/Os that hang, a stall of the disk"),
+            false => ("", "a stall of the disk, other I/O"),
         };
-        format!("No I/O completed {}{} {level}", described.join("; "), if is_at_end { "," } else { ";" })
+        let level = match (is_level, is_at_end) {
+            (false, _) => "",
+            (true, true) => "; before that the rate was at one level",
+            (true, false) => "; before and after that the rate was at one level",
+        };
+        format!("No I/O completed {}{end}{level}. Possible causes: {cause}.", described.join("; "))
     }
 
     /// `fell from 4.1 to 2.9 GiB/s after 2.0 s`.

@@ -115,6 +115,10 @@ fn one_hung_io_at_the_end_is_no_level() {
         judgement.assert("steadiness", Suspect, "No I/O completed for ");
     }
     ending(100, |i| 10 + i % 2, 40).assert("steadiness", Suspect, "changed permanently");
+    // What is left of the phase is too short for a level, and the stall is not.
+    let early = ending(10_000, |_| 0, 15);
+    early.assert("steadiness", Suspect, "for 5.5 s, from 1.5 s on, until the end. Possible causes: I/Os that hang");
+    assert_eq!(early.check("steadiness").explained_percent, Some(79));
 }
 
 /// Goal: a throttle of a second in the middle is not a drift from start to end.
