@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use trueio_direct::AlignedBuffer;
 use trueio_job::Target;
-use trueio_model::{DirectSupport, FilesystemKind, RunRecord, TargetKind, units};
+use trueio_model::{DirectSupport, DiskFacts, FilesystemKind, RunRecord, TargetKind, units};
 use trueio_report::message;
 use trueio_run::machine::{look, machine};
 use trueio_run::{signal_received, watch_signals};
@@ -93,7 +93,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         .long_about(
             "Stages causes of false results in scratch files and, as root, on loop devices that only \
              this process mounts. Prints the figure that a tool without checks would report, and the findings of trueio. \
-             Takes about 20 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a false result was missed or a correct run was flagged.",
+             Takes about 30 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a false result was missed or a correct run was flagged.",
         )
         .arg(
             Arg::new("directory")
@@ -158,11 +158,16 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// False results that need a disk with direct I/O and no privileges.
 const DISK_CASES: &[&str] = &[
-    MISALIGNED, SPARSE, PUNCHED, UNWRITTEN, BLANK, CUT, CACHED, MAPPED, DEPTH, PACE, STARVED, STOPPED, FALLS, FEW,
-    ZEROS,
+    MISALIGNED, SPARSE, PUNCHED, UNWRITTEN, BLANK, CUT, CACHED, MAPPED, DEPTH, PACE, STARVED, STOPPED, FALLS,
+    THROTTLED, HUNG, FEW, ZEROS,
 ];
 /// False results that need private filesystems, which only root can mount.
-const SCRATCH_CASES: &[&str] = &[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
+const SCRATCH_CASES: &[&str] =
+    &[UNFLUSHED, UNDECLARED, SHORT_QUEUE, LIMITED, LIFTED, BURSTS, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
+/// Those of them on ext4 without special options.
+const PLAIN_CASES: &[&str] = &[UNFLUSHED, UNDECLARED, SHORT_QUEUE, LIMITED, LIFTED, BURSTS, NEIGHBOUR];
+/// Those of them that need a control group.
+const LIMITED_CASES: &[&str] = &[LIMITED, LIFTED, BURSTS];
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
@@ -188,6 +193,13 @@ const NO_BARRIER: &str = "fdatasync that never becomes a flush: ext4 mounted wit
 const BTRFS: &str = "btrfs accepts O_DIRECT and buffers the writes";
 const MEMORY_LOOP: &str = "the disk is a loop device on tmpfs";
 const FALLS: &str = "a write cache that is full after 1.5 s (a simulated disk)";
+const THROTTLED: &str = "a throttle for 1 s in the middle (a simulated disk)";
+const HUNG: &str = "one I/O that hangs until the end (a simulated disk)";
+const LIFTED: &str = "a control group's limit of 256 KiB/s that is lifted in the middle";
+const BURSTS: &str = "a control group's limit of 512 KiB/s that delays each of a few large reads";
+const UNDELAYED: &str = "the same large reads in a control group whose limit is far away";
+const SHORT_QUEUE: &str = "a queue of 32 on a disk that holds 4 requests (nr_requests)";
+const LONG_QUEUE: &str = "the same queue on the disk with its usual nr_requests";
 const TMPFS: &str = "tmpfs accepts O_DIRECT although there is no disk";
 
 /// The rows, and the state needed to produce them.
@@ -412,20 +424,25 @@ impl Selftest {
         self.add(Row::false_result(STOPPED, iops_text(&record), findings_of(&record), &[&["stops"]]).unless(why_not))
     }
 
-    /// In virtual time, without a disk: the rate falls to a quarter and stays there.
+    /// Courses of time, in virtual time and without a disk: the rate falls to a quarter and stays there; it falls for a second and
+    /// returns; the last I/O hangs. A short stall is none of these.
     fn falls(&mut self, at: &Path) -> Result<(), Failure> {
         let model =
             |simulated| [("ioengine", "simulated"), ("simulated", simulated), ("bs", "4k"), ("size", "1g"), READS];
         let long = [("runtime", "4s"), ("time_based", "true")];
         let full = "service=100us,channels=4,slow=1500ms*4";
         self.false_result(FALLS, ("falls", at), &[&model(full), &long], None, &["steadiness"])?;
-        let even = "service=100us,channels=4";
-        self.correct(
-            "the same disk with a cache that does not fill",
-            ("even", at),
-            &[&model(even), &long],
-            &["steadiness"],
-        )
+        let throttled = "service=1ms,channels=4,slow=1s*20,slow=2s*1";
+        self.false_result(THROTTLED, ("throttled", at), &[&model(throttled), &long], None, &["steadiness"])?;
+        let hung = "service=1ms,channels=4,stall=1500ms+2500ms";
+        self.false_result(HUNG, ("hung", at), &[&model(hung), &long], None, &["steadiness"])?;
+        for (name, place, text) in [
+            ("the same disk with a cache that does not fill", "even", "service=100us,channels=4"),
+            ("one stall of 0.2 s (a simulated disk)", "stalls", "service=1ms,channels=4,stall=1s+200ms"),
+        ] {
+            self.correct(name, (place, at), &[&model(text), &long], &["steadiness"])?;
+        }
+        Ok(())
     }
 
     /// Not a check: a percentile that the sample cannot support is not printed.
@@ -465,7 +482,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
+                self.not_staged(&[PLAIN_CASES, &[JOURNAL, NO_BARRIER]].concat(), &why)?;
             }
         }
         if self.continues() {
@@ -508,7 +525,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR], &why)?;
+                self.not_staged(PLAIN_CASES, &why)?;
             }
         }
         if !self.continues() {
@@ -537,6 +554,7 @@ impl Selftest {
         let row = |record: &RunRecord| Row::correct(name, durable_text(record), &findings_of(record), ALL_CHECKS);
         self.job(true, name, ("own", at), &[DURABLE], None, row)?;
         self.undeclared(at)?;
+        self.short_queue(at)?;
         let end = [("bs", "64k"), ("ioengine", "psync"), ("rw", "write"), BUFFERED, ("end_fsync", "true")];
         let all = [ALL_CHECKS, &["working_set"]].concat();
         self.correct("buffered writes there, with one fsync at the end", ("own", at), &[&end], &all)?;
@@ -557,18 +575,46 @@ impl Selftest {
         }
     }
 
+    /// The disk under `at` holds 4 requests. Large reads, so that a disk that holds more keeps the queue, too.
+    fn short_queue(&mut self, at: &Path) -> Result<(), Failure> {
+        if !self.continues() {
+            return Ok(());
+        }
+        let Some(disk) = first_disk(at) else {
+            return self.not_staged(&[SHORT_QUEUE], "no disk is visible under the filesystem");
+        };
+        let path = format!("/sys/block/{}/queue/nr_requests", disk.name);
+        let usual = std::fs::read_to_string(&path).and_then(|usual| std::fs::write(&path, "4").map(|()| usual));
+        let usual = match usual {
+            Ok(usual) => usual,
+            Err(error) => return self.not_staged(&[SHORT_QUEUE], &format!("`{path}` cannot be set: {error}")),
+        };
+        let deep = [READS, REQUIRE, ("bs", "64k"), ("ioengine", "io_uring"), ("iodepth", "32")];
+        let options: &[&[(&str, &str)]] = &[SHORT, &deep];
+        let row = |record: &RunRecord| {
+            let unchecked = format!("{} at iodepth 32", iops_text(record));
+            let named = naming(findings_of(record), "achieved_depth", "At most 4 requests");
+            Row::false_result(SHORT_QUEUE, unchecked, named, &[&["achieved_depth"]])
+        };
+        let staged = self.job(false, SHORT_QUEUE, ("queue", at), options, None, row);
+        // The device belongs to this process alone, and ends with it.
+        let restored = std::fs::write(&path, usual.trim());
+        staged?;
+        match restored {
+            Ok(()) => self.correct(LONG_QUEUE, ("queue", at), options, &["achieved_depth"]),
+            Err(error) => self.add(Row::not_staged(true, LONG_QUEUE, &error.to_string())),
+        }
+    }
+
     /// The loop device under `at` declares that it needs no flush, which is not true of the disk of its file.
     fn undeclared(&mut self, at: &Path) -> Result<(), Failure> {
         if !self.continues() {
             return Ok(());
         }
-        let disk = match look(&at.to_string_lossy()) {
-            Target::Present(facts) => facts.disks.first().map(|disk| disk.name.clone()),
-            _ => None,
-        };
-        let Some(disk) = disk else {
+        let Some(disk) = first_disk(at) else {
             return self.not_staged(&[UNDECLARED], "no disk is visible under the filesystem");
         };
+        let disk = disk.name;
         let declare = |words: &str| std::fs::write(format!("/sys/block/{disk}/queue/write_cache"), words);
         if let Err(error) = declare("write through") {
             return self.not_staged(&[UNDECLARED], &format!("the write cache of {disk} cannot be set: {error}"));
@@ -584,17 +630,15 @@ impl Selftest {
 
     /// The limit is on the loop device under `at`.
     fn limited(&mut self, at: &Path) -> Result<(), Failure> {
-        let number = match look(&at.to_string_lossy()) {
-            Target::Present(facts) => facts.disks.first().map(|disk| disk.device_number),
-            _ => None,
+        let Some(disk) = first_disk(at) else {
+            return self.not_staged(LIMITED_CASES, "no disk is visible under the filesystem");
         };
-        let Some((major, minor)) = number else {
-            return self.not_staged(&[LIMITED], "no disk is visible under the filesystem");
-        };
+        let (major, minor) = disk.device_number;
         const LIMIT: u64 = 256 << 10;
+        const FAR: u64 = 1 << 40;
         let group = match LimitedGroup::enter(format!("{major}:{minor}"), LIMIT) {
             Ok(group) => group,
-            Err(error) => return self.not_staged(&[LIMITED], &format!("no control group with a limit: {error}")),
+            Err(error) => return self.not_staged(LIMITED_CASES, &format!("no control group with a limit: {error}")),
         };
         let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
         let row = |record: &RunRecord| {
@@ -605,10 +649,40 @@ impl Selftest {
             Row::false_result(LIMITED, iops_text(record), findings_of(record), &[&["io_limits"]]).unless(why_not)
         };
         self.job(false, LIMITED, ("limited", at), reads, None, row)?;
-        if let Err(error) = group.set(1 << 40) {
+
+        let lift = |_: &File| group.set_meanwhile(FAR);
+        let long = [SHORT, &[READS, REQUIRE, ("runtime", "2s")]].concat();
+        let row = |record: &RunRecord| {
+            let named = naming(findings_of(record), "io_limits", "was lifted, or set, meanwhile");
+            let rate = stage::bytes_a_second(record);
+            let why_not = (rate < 2 * LIMIT).then(|| {
+                format!("the disk was too slow: without the limit, too, the group read {}/s", units::format_bytes(rate))
+            });
+            Row::false_result(LIFTED, iops_text(record), named, &[&["io_limits"]]).unless(why_not)
+        };
+        self.job(false, LIFTED, ("lifted", at), &[&long], Some(&lift), row)?;
+
+        // A read waits for half a second; the pause between two leaves the rate at 40 % of the limit.
+        if let Err(error) = group.set(512 << 10) {
+            return self.not_staged(&[BURSTS], &error.to_string());
+        }
+        let few = [
+            READS,
+            REQUIRE,
+            ("bs", "256k"),
+            ("ioengine", "psync"),
+            ("number_ios", "2"),
+            ("thinktime", "1500ms"),
+            ("thinktime_blocks", "1"),
+        ];
+        let row =
+            |record: &RunRecord| Row::false_result(BURSTS, iops_text(record), findings_of(record), &[&["io_limits"]]);
+        self.job(false, BURSTS, ("bursts", at), &[&few], None, row)?;
+        if let Err(error) = group.set(FAR) {
             return self.add(Row::not_staged(true, UNLIMITED, &error.to_string()));
         }
-        self.correct(UNLIMITED, ("limited", at), reads, &["io_limits"])
+        self.correct(UNLIMITED, ("limited", at), reads, &["io_limits"])?;
+        self.correct(UNDELAYED, ("bursts", at), &[&few], &["io_limits"])
     }
 
     /// Reads while another thread writes. On a machine that is busy otherwise that thread may get no
@@ -658,6 +732,20 @@ impl Selftest {
             _ => self.not_staged(&[TMPFS], why),
         }
     }
+}
+
+/// Returns the first disk under a directory.
+fn first_disk(at: &Path) -> Option<DiskFacts> {
+    match look(&at.to_string_lossy()) {
+        Target::Present(facts) => facts.disks.first().cloned(),
+        _ => None,
+    }
+}
+
+/// Leaves out a finding of `check` whose sentence does not name the staged cause.
+fn naming(mut findings: Vec<Finding>, check: &str, words: &str) -> Vec<Finding> {
+    findings.retain(|finding| finding.by != check || finding.sentence.contains(words));
+    findings
 }
 
 /// 200 writes, each of which must be durable.

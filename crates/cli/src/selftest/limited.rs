@@ -3,10 +3,17 @@
 //! Needs root and control groups of version 1 (`blkio`): those of version 2 forbid a process in a group that divides its
 //! resources among others. A shell that waits for the end of a pipe removes the group if this process is killed.
 
+use super::stage;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// More bytes than the samples of the file's content have: the job reads.
+const BEGUN_BYTES: u64 = 192 << 10;
+/// How long the limit holds from then on.
+const LIMITED: Duration = Duration::from_millis(700);
 
 const ROOT: &str = "/sys/fs/cgroup/blkio";
 /// Removes the group `$1` once its input ends; the kernel releases a group shortly after its last process.
@@ -44,7 +51,23 @@ impl LimitedGroup {
 
     /// Sets another limit.
     pub(super) fn set(&self, bytes_per_s: u64) -> io::Result<()> {
-        fs::write(self.path.join("blkio.throttle.read_bps_device"), format!("{} {bytes_per_s}", self.number))
+        self.setter(bytes_per_s)()
+    }
+
+    /// Sets another limit in the middle of a run of 2 s, in a thread.
+    pub(super) fn set_meanwhile(&self, bytes_per_s: u64) -> io::Result<()> {
+        let set = self.setter(bytes_per_s);
+        let body = move || {
+            std::thread::sleep(LIMITED);
+            // Without effect, the row is missed.
+            let _ = set();
+        };
+        stage::once_read("limit", BEGUN_BYTES, body)
+    }
+
+    fn setter(&self, bytes_per_s: u64) -> impl Fn() -> io::Result<()> + Send + 'static {
+        let (path, line) = (self.path.join("blkio.throttle.read_bps_device"), format!("{} {bytes_per_s}", self.number));
+        move || fs::write(&path, &line)
     }
 }
 

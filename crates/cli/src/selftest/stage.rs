@@ -130,16 +130,21 @@ const READ_WAIT: Duration = Duration::from_secs(20);
 /// Deallocates all space once this process reads: a thread waits for the first blocks that it fetched from a disk.
 pub(super) fn punch_while_read(file: &File) -> std::io::Result<()> {
     let file = file.try_clone()?;
+    // Without effect, the row is missed.
+    once_read("punch", READ_BYTES, move || drop(punch(&file)))
+}
+
+/// Calls `then` in a thread of this name once this process fetched that many further bytes from a disk.
+pub(super) fn once_read(name: &str, bytes: u64, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let begin = fetched_bytes();
     let wait = move || {
         let deadline = Instant::now() + READ_WAIT;
-        while fetched_bytes() < begin + READ_BYTES && Instant::now() < deadline {
+        while fetched_bytes() < begin + bytes && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Without effect, the row is missed.
-        let _ = punch(&file);
+        then();
     };
-    std::thread::Builder::new().name("punch".to_owned()).spawn(wait).map(drop)
+    std::thread::Builder::new().name(name.to_owned()).spawn(wait).map(drop)
 }
 
 /// Returns what this process fetched from disks so far.

@@ -120,8 +120,8 @@ fn as_root_every_false_result_is_staged_and_detected_and_nothing_is_left() {
     let not_staged: Vec<&Value> =
         document["rows"].as_array().expect("rows").iter().filter(|row| row["ending"] == "not_staged").collect();
     assert!(not_staged.is_empty(), "{not_staged:#?}");
-    assert_eq!((count(&document, "staged"), count(&document, "caught")), (24, 24));
-    assert!(count(&document, "honest") + count(&document, "disturbed") >= 10);
+    assert_eq!((count(&document, "staged"), count(&document, "caught")), (29, 29));
+    assert!(count(&document, "honest") + count(&document, "disturbed") >= 13);
     assert_table_is_current(&document);
     assert_left(sandbox.root(), &before);
     assert_eq!(sandbox.run(&["history"]).out, "", "staged false results are not stored in the history");

@@ -615,6 +615,52 @@ fn instances() -> Vec<String> {
     names.lines().filter(|name| name.starts_with("trueio-")).map(str::to_owned).collect()
 }
 
+/// Makes the buffers of this process's instance hold a page of events on each processor.
+fn shrink_buffers() {
+    let script = "mkdir -p $1 && mount -t tracefs none $1 && for one in $1/instances/trueio-$2-*; do echo 1 > $one/buffer_size_kb; done";
+    let folder = folder();
+    let at = folder.path().join("tracefs");
+    let process = std::process::id().to_string();
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh", at.to_str().expect("a plain name"), &process])
+        .output()
+        .expect("unshare");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Goal: a trace that lost events contradicts nothing, and does not hide what another check finds.
+/// Method: the buffers are shrunk once tracing has begun, so that each window with more than about a hundred events loses some; stored
+/// data is read, then space that was never written. A run that is too slow for a loss is repeated.
+#[test]
+fn lost_events_contradict_no_honest_reads() {
+    let _alone = alone();
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let read = |path: &Path| {
+        stage(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
+            shrink_buffers();
+            let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
+            while std::time::Instant::now() < end {
+                calls.blocks(OpKind::Read, &open(path, libc::O_DIRECT), path, 256);
+            }
+        })
+    };
+    let losses = |judgement: &Judgement| judgement.trace.as_ref().expect("a trace").lost_event_count;
+    let lossy = |path: &Path| (0..10).map(|_| read(path)).find(|judgement| losses(judgement) > 0);
+    let Some(judgement) = lossy(&path) else { return skip("tracing", "the machine is too slow to lose events") };
+    let trace = judgement.trace.as_ref().expect("a trace");
+    assert_eq!(trace.transfers.missing_count, 0, "a window with a loss proves nothing: {}", judgement.report());
+    assert_eq!(judgement.objections(), [], "{}", judgement.report());
+    judgement.assert_listed("direct reads while the kernel's trace loses events", &[]);
+
+    let reserved = mount.path.join("reserved");
+    let file = File::create_new(&reserved).expect("a file");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
+    file.sync_all().expect("fsync");
+    let Some(judgement) = lossy(&reserved) else { return skip("tracing", "the machine is too slow to lose events") };
+    judgement.assert("holes", CheckOutcome::Contradicted, "");
+    judgement.assert_listed("reads of preallocated space while the kernel's trace loses events", &["holes"]);
+}
+
 /// Goal: no instance and no mount stays, and the next run removes the instance of a killed process. Method:
 /// this program runs itself, prepares a trace, starts it and is killed.
 #[test]
