@@ -165,6 +165,42 @@ fn results_in_the_form_of_old_versions_give_their_figures() {
     }
 }
 
+/// Goal: every run in a text of old versions is read, with the right figures. Method: what fio 3.1, 3.7 and 3.16 printed, in a file each: a
+/// group in `normal,json`, a job with `fsync` in `json+`, three cumulative documents of `--status-interval`, and a client.
+#[test]
+fn what_old_versions_print_is_read_with_every_run() {
+    for version in ["3.1", "3.7", "3.16"] {
+        let runs = parse_all(&sample(&format!("runs-{version}.txt"))).unwrap_or_else(|e| panic!("{version}: {e}"));
+        let found: Vec<_> = runs.iter().flat_map(rows).filter(|row| row.1 != ForeignDirection::Sync).collect();
+        let (read, write) = (ForeignDirection::Read, ForeignDirection::Write);
+        let expected = [
+            ("group", read, 15, 61_440),
+            ("group", write, 17, 69_632),
+            ("buckets", write, 16, 65_536),
+            ("status", read, 16, 65_536),
+            ("127.0.0.1: cs", read, 10, 40_960),
+            ("127.0.0.1: cs", write, 6, 24_576),
+        ];
+        assert_eq!(found, expected, "{version}");
+        for op in runs.iter().flat_map(|run| &run.jobs).flat_map(|job| &job.ops) {
+            if op.direction == ForeignDirection::Sync {
+                // 3.1 does not report them.
+                assert_eq!((op.io_count, version == "3.1"), (3, false), "{version}");
+                continue;
+            }
+            let lat = op.headline().unwrap_or_else(|| panic!("{version}: no latency"));
+            assert_eq!((lat.count, lat.percentile_ns(99.0).is_some()), (op.io_count, true), "{version}");
+            let by_time = op.byte_count as f64 / (op.elapsed_ns as f64 / 1e9);
+            let rate = op.bytes_per_s.expect("a bandwidth");
+            assert!((rate / by_time - 1.0).abs() < 0.001, "{version}: {rate} {by_time}");
+        }
+        let buckets = runs[1].jobs[0].ops[0].headline().and_then(|lat| lat.histogram.as_ref());
+        assert_eq!(buckets.map(|histogram| histogram.count()), Some(16), "{version}");
+        let notes: Vec<&str> = runs.iter().flat_map(|run| &run.notes).map(String::as_str).collect();
+        assert!(notes[0].starts_with("3 results follow each other (`--status-interval`)"), "{version}: {notes:?}");
+    }
+}
+
 #[test]
 fn every_run_of_a_text_is_read_and_what_is_none_is_named() {
     let (one, other) = (sample("err_enospc.json"), sample("cli_global_two_jobs.json"));
