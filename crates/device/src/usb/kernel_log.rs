@@ -98,7 +98,7 @@ struct Pattern {
 
 /// The first pattern that a line contains gives its kind. A pattern matches a family of messages: the name of a function of
 /// the driver's error handling, the end of `block/blk-core.c`'s `KIND error, dev NAME`, the word that names a failure.
-const PATTERNS: [Pattern; 43] = [
+const PATTERNS: [Pattern; 55] = [
     Pattern { kind: Kind::Abort, texts: &["eh_abort_handler"] },
     Pattern { kind: Kind::ResetFailed, texts: &["reset_handler", "FAILED"] },
     Pattern { kind: Kind::Reset, texts: &["reset_handler", "start"] },
@@ -141,6 +141,18 @@ const PATTERNS: [Pattern; 43] = [
     Pattern { kind: Kind::LinkError, texts: &["cannot reset"] },
     Pattern { kind: Kind::LinkError, texts: &["cannot disable"] },
     Pattern { kind: Kind::LinkError, texts: &["USB cable is bad"] },
+    Pattern { kind: Kind::Reset, texts: &["Power-on or device reset occurred"] },
+    Pattern { kind: Kind::Reset, texts: &["hostbyte=DID_RESET"] },
+    Pattern { kind: Kind::IoError, texts: &["hostbyte=DID_BAD_TARGET"] },
+    Pattern { kind: Kind::IoError, texts: &["Read Capacity(", "failed"] },
+    Pattern { kind: Kind::TransferError, texts: &["hostbyte=DID_SOFT_ERROR"] },
+    Pattern { kind: Kind::TransferError, texts: &["hostbyte=DID_BUS_BUSY"] },
+    Pattern { kind: Kind::LinkError, texts: &["over-current"] },
+    Pattern { kind: Kind::LinkError, texts: &["disabled by hub"] },
+    Pattern { kind: Kind::LinkError, texts: &["reset changed speed"] },
+    Pattern { kind: Kind::LinkError, texts: &["unable to get BOS descriptor"] },
+    Pattern { kind: Kind::LinkError, texts: &["can't restore configuration"] },
+    Pattern { kind: Kind::LinkError, texts: &["config error"] },
     Pattern { kind: Kind::SlowLink, texts: &["not running at top speed"] },
 ];
 
@@ -287,6 +299,8 @@ mod tests {
                     "Buffer I/O error on device sda1, logical block 0",
                     "sd 0:0:0:0: [sda] tag#0 Sense Key : Aborted Command [current]",
                     "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
+                    "sd 0:0:0:0: [sda] tag#0 UNKNOWN(0x2003) Result: hostbyte=DID_BAD_TARGET driverbyte=DRIVER_OK",
+                    "sd 0:0:0:0: [sda] Read Capacity(10) failed: Result: hostbyte=DID_OK driverbyte=DRIVER_OK",
                 ][..],
             ),
             (
@@ -300,7 +314,14 @@ mod tests {
                     "scsi host0: uas_eh_device_reset_handler FAILED to get lock err -19",
                 ],
             ),
-            (Kind::Reset, &["scsi host0: uas_eh_device_reset_handler start"]),
+            (
+                Kind::Reset,
+                &[
+                    "scsi host0: uas_eh_device_reset_handler start",
+                    "sd 0:0:0:0: Power-on or device reset occurred",
+                    "sd 0:0:0:0: [sda] tag#3 FAILED Result: hostbyte=DID_RESET driverbyte=DRIVER_OK cmd_age=30s",
+                ],
+            ),
             (Kind::Abort, &["sd 0:0:0:0: [sda] tag#0 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN "]),
             (
                 Kind::TransferError,
@@ -313,6 +334,8 @@ mod tests {
                     "sd 0:0:0:0: [sda] tag#8 data in submit err -2 uas-tag 1 inflight:",
                     "uas 2-1:1.0: uas_post_reset: alloc streams error -19 after reset",
                     "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_OK cmd_age=0s",
+                    "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=DRIVER_OK",
+                    "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_BUS_BUSY driverbyte=DRIVER_OK",
                 ],
             ),
             (
@@ -331,6 +354,12 @@ mod tests {
                     "usb usb2-port1: unable to enumerate USB device",
                     "usb usb2-port1: connect-debounce failed",
                     "usb 2-1: device firmware changed",
+                    "usb usb2-port1: over-current condition",
+                    "usb usb2-port1: disabled by hub (EMI?), re-enabling...",
+                    "usb 2-1: device reset changed speed!",
+                    "usb 2-1: unable to get BOS descriptor or descriptor too short",
+                    "usb 2-1: can't restore configuration #1 (error=-110)",
+                    "usb usb2-port1: config error",
                 ],
             ),
             (Kind::Offlined, &["sd 0:0:0:0: Device offlined - not ready after error recovery"]),
@@ -340,6 +369,10 @@ mod tests {
                 assert_eq!(kind_of(line), Some(kind), "{line}");
             }
         }
+    }
+
+    #[test]
+    fn messages_that_report_no_failure_have_no_kind() {
         for line in [
             "operation not supported error, dev sda, sector 7 op 0x9:(WRITE_ZEROES) flags 0x800",
             "scsi host0: uas_eh_device_reset_handler success",
