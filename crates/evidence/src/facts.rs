@@ -326,15 +326,19 @@ impl<'a> Work<'a> {
         self.job.flush.range.is_some()
     }
 
-    /// Returns the number of sync calls that make data durable: for a job with `sync_file_range` only those
-    /// at its end.
+    /// Returns the number of sync calls that make data durable, at least: for a job with `sync_file_range` those at its end,
+    /// and those that its writes make due.
     pub(crate) fn durable_calls(&self) -> u64 {
         let calls = self.count(OpKind::Sync);
         if !self.writes_out() {
             return calls;
         }
-        let at_end = self.job.flush.at_end().count() as u64 * self.job.files.len() as u64;
-        calls.min(at_end * u64::from(self.job.workers))
+        let (flush, workers) = (self.job.flush, u64::from(self.job.workers));
+        let at_end = flush.at_end().count() as u64 * self.job.files.len() as u64;
+        // Each worker counts its own writes, and may end with fewer than make a call due.
+        let due = |every: u64| self.count(OpKind::Write).checked_div(every).unwrap_or(0).saturating_sub(workers);
+        let between = due(flush.fsync_every).max(due(flush.fdatasync_every));
+        calls.min(at_end * workers + between)
     }
 
     /// Returns true if the job makes sync calls or uses a flag instead.

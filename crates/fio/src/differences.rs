@@ -35,11 +35,6 @@ const fn once(options: &'static [&'static str]) -> Difference {
     )
 }
 
-/// A job that writes, with two kinds of flushes.
-const fn several_flushes(options: &'static [&'static str]) -> Difference {
-    difference(options, "a job that writes makes both", "refused: a job makes one kind of sync call")
-}
-
 /// A size that is no whole number of blocks, where the last one can be drawn early.
 const fn drawn_end(options: &'static [&'static str]) -> Difference {
     difference(
@@ -232,14 +227,6 @@ pub const DIFFERENCES: &[Difference] = &[
         "without `verify`, blocks are counted as written, and nothing is read or written",
         "they are read, and compared with nothing",
     ),
-    difference(
-        &["create_only=1", "ioengine=null"],
-        "nothing is created, and the exit code is 0",
-        "refused: the engine `null` creates no files",
-    ),
-    several_flushes(&["sync_file_range", "fdatasync"]),
-    several_flushes(&["sync_file_range", "fsync"]),
-    several_flushes(&["fdatasync", "fsync"]),
     once(&["io_submit_mode=offload", "rw=read", "io_size=2m"]),
     once(&["io_submit_mode=offload", "rw=randread", "io_size=2m"]),
     once(&["io_submit_mode=offload", "rw=read", "io_limit=3m"]),

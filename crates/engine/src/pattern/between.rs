@@ -75,12 +75,15 @@ impl Passes {
     }
 }
 
-/// Sync calls after every Nth write.
+/// Sync calls after every Nth write. Where calls of several kinds are due, the first of `fsync`, `fdatasync` and
+/// `sync_file_range` is made, as in fio.
 #[derive(Debug, Clone)]
 pub(super) struct FlushEvery {
-    every: u64,
-    data_only: bool,
+    /// Numbers of writes after which `fsync`, `fdatasync` and `sync_file_range` follow; 0: never.
+    every: [u64; 3],
     writes: u64,
+    /// A write came since the last call.
+    is_written: bool,
     /// The file written last: a sync call is for it.
     file: u16,
     /// For calls on ranges, of each file: where what was written since the last call begins and ends.
@@ -93,36 +96,33 @@ const NO_RANGE: (u64, u64) = (u64::MAX, 0);
 impl FlushEvery {
     pub(super) fn new(plan: &JobPlan) -> Option<Self> {
         let flush = plan.flush;
-        let (every, data_only) = match (flush.fsync_every, flush.fdatasync_every, flush.range) {
-            (0, 0, None) => return None,
-            (0, 0, Some(range)) => (range.every, false),
-            (0, every, _) => (every, true),
-            (every, _, _) => (every, false),
-        };
+        let every = [flush.fsync_every, flush.fdatasync_every, flush.range.map_or(0, |range| range.every)];
         let ranges = flush.range.map(|_| vec![NO_RANGE; plan.files.len().max(1)].into());
-        Some(Self { every, data_only, writes: 0, file: 0, ranges })
+        flush.is_between().then_some(Self { every, writes: 0, is_written: false, file: 0, ranges })
     }
 
     /// Counts a write.
     pub(super) fn note(&mut self, file: usize, offset: u64, length: u64) {
         self.writes += 1;
+        self.is_written = true;
         self.file = file as u16;
         if let Some(range) = self.ranges.as_mut().and_then(|ranges| ranges.get_mut(file)) {
             *range = (range.0.min(offset), range.1.max(offset + length));
         }
     }
 
-    /// Returns the call, if it is due.
+    /// Returns the call, if one is due.
     pub(super) fn take(&mut self) -> Option<Step> {
-        if self.writes < self.every {
-            return None;
-        }
-        self.writes = 0;
+        let is_due = |every: &u64| *every > 0 && self.writes.is_multiple_of(*every);
+        let due = self.every.iter().position(is_due).filter(|_| std::mem::take(&mut self.is_written))?;
         let file = self.file;
         let range = self.ranges.as_mut().and_then(|ranges| ranges.get_mut(usize::from(file)));
-        Some(range.map_or(Step::Sync { file, data_only: self.data_only }, |range| {
-            let (begin, end) = std::mem::replace(range, NO_RANGE);
-            Step::sync_range(file, begin, end)
-        }))
+        Some(match (due, range) {
+            (2, Some(range)) => {
+                let (begin, end) = std::mem::replace(range, NO_RANGE);
+                Step::sync_range(file, begin, end)
+            }
+            (due, _) => Step::Sync { file, data_only: due == 1 },
+        })
     }
 }

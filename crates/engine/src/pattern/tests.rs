@@ -289,6 +289,39 @@ proptest! {
         }
     }
 
+    /// As fio's `get_rw_ddir` does: of the calls that are due after a write the first one is made.
+    #[test]
+    fn of_several_kinds_of_sync_calls_the_first_that_is_due_is_made(
+        fsync in 0u64..6, fdatasync in 0u64..6, range in 1u64..6, read_percent in 0u8..=90,
+    ) {
+        let mut plan = plan(256, 0, OpMix::ReadWrite { read_percent }, ONCE, BlockSizes::Fixed(UNIT));
+        plan.limits.is_time_based = true;
+        plan.flush.fsync_every = fsync;
+        plan.flush.fdatasync_every = fdatasync;
+        plan.flush.range =
+            Some(RangeSync { every: range, waits_before: false, writes: true, waits_after: false });
+        let due = |writes: u64, every: u64| every > 0 && writes > 0 && writes.is_multiple_of(every);
+        let (mut writes, mut is_written) = (0, false);
+        for r in take(&plan, 0, 2_000) {
+            let expected = match writes {
+                _ if !is_written => None,
+                n if due(n, fsync) => Some("fsync"),
+                n if due(n, fdatasync) => Some("fdatasync"),
+                n if due(n, range) => Some("sync_file_range"),
+                _ => None,
+            };
+            let found = match r.step {
+                Step::Sync { data_only: false, .. } => Some("fsync"),
+                Step::Sync { data_only: true, .. } => Some("fdatasync"),
+                Step::SyncRange { .. } => Some("sync_file_range"),
+                _ => None,
+            };
+            prop_assert_eq!(found, expected, "after {} writes", writes);
+            is_written = r.op == OpKind::Write;
+            writes += u64::from(is_written);
+        }
+    }
+
     /// Each call is for what was written to its file since the call before, and not for less.
     #[test]
     fn a_range_call_is_for_what_its_file_was_written_since_the_last(

@@ -76,7 +76,6 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     engine_and_queue(&mut job, lowering, problems);
     rules::apply(&mut job, lowering, problems);
     buffer_offset(&mut job, lowering, problems);
-    rules::flushes(&mut job, lowering);
     if lowering.settings.are_warnings_fatal {
         warnings::refuse(&job, clones, problems);
     }

@@ -85,16 +85,6 @@ fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
-/// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
-pub(super) fn flushes(job: &mut JobWords, lowering: &mut Lowering) {
-    let every = |name: &str| job.spec.options.get(name)?.text.parse::<u64>().ok().filter(|every| *every > 0);
-    let (Some(fsync), Some(fdatasync)) = (every("fsync"), every("fdatasync")) else { return };
-    if fdatasync.is_multiple_of(fsync) {
-        job.spec.options.remove("fdatasync");
-        lowering.remark(format!("`fdatasync={fdatasync}` has no effect next to `fsync={fsync}`, as in fio"));
-    }
-}
-
 /// Sets `time_based`, which has no effect without a runtime, and fio's treatment of ramps and minimum rates.
 fn limits(job: &mut JobWords, lowering: &mut Lowering) {
     for (name, row) in [

@@ -210,10 +210,10 @@ pub(super) fn needs_data(spec: &JobSpec) -> bool {
 }
 
 /// Returns true if the files of a job with `create_on_open` that reads are created with data, as without the option. With engines of
-/// single calls fio's job fails at its first read of an empty file, and so does any trim; with a queue it succeeds.
+/// single calls fio's job fails at its first read of an empty file, and so does any trim; with a queue, and with `vsync`, it succeeds.
 pub(super) fn lays_out(spec: &JobSpec) -> bool {
     let reads = matches!(RW.value_in(spec).direction, Direction::Read | Direction::ReadWrite);
-    reads && IOENGINE.value_in(spec).is_some_and(EngineKind::holds_a_queue)
+    reads && IOENGINE.value_in(spec).is_some_and(|engine| engine.holds_a_queue() || engine == EngineKind::Vsync)
 }
 
 /// Returns an option as it was typed: `--rw=read` on the command line, `rw=read` in a job file.

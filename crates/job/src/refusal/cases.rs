@@ -63,7 +63,6 @@ cases! {
         EngineOfFiles: "`ioengine=falloc`, `ftruncate` or `e4defrag` on a block device", "it changes the space of files", "name a file, or choose another engine";
         EngineOnlyWrites: "`ioengine=ftruncate` or `e4defrag` of a job that does not only write", "it reads and trims nothing", "set `rw` to \"write\" or \"randwrite\"";
         CutsData: "`ioengine=ftruncate` on a file that goes on after the region", "its data would be lost", "set a `size` that reaches the end of the file, or use a new file";
-        EngineCreates: "`create_only` with an engine that opens no file", "nothing would be created", "leave `create_only` out, or choose another engine";
         EngineRemakes: "`unlink_each_loop` with an engine that does not write files, or with `ioengine=mmap`", "the file would not be replaced", "choose an engine that writes files, or leave it out";
         EngineFills: "`fill_device` with an engine that does not write files, or with `ioengine=mmap`", "nothing would be filled", "choose an engine that writes files, or leave it out";
         EngineExtends: "`fallocate=none` or `keep`, also by `create_on_open`, of a job that writes with `ioengine=mmap`", "a mapping cannot extend a file", "leave `fallocate` out, or choose another engine";
@@ -88,8 +87,6 @@ cases! {
         // Cache and sync calls.
         DirectOff: "`hipri` or `atomic` with `direct=0`", "the kernel refuses such I/O", "set `direct = \"require\"`";
         UncachedPolled: "`uncached` with `hipri` or `atomic`", "one goes through the page cache, the other bypasses it", "leave one of them out";
-        RangeAndSync: "`sync_file_range` with `fsync` or `fdatasync`, of a job that writes", "a job makes one kind of sync call", "set only one of them: with `sync_file_range`, `end_fsync` makes the data durable at the end";
-        TwoSyncs: "`fsync` with an `fdatasync` that is not a multiple of it, of a job that writes", "a job makes one kind of sync call", "set only one of them: `fsync` includes `fdatasync`";
         // Files.
         AppendSize: "`file_append` without a `size` in bytes", "the amount to append is unknown", "set `size`, such as `size = \"1g\"`";
         Remade: "`unlink_each_loop` of a job that reads or trims, with `verify`, or with `registerfiles`", "a file that was created again holds no data", "leave one of them out";

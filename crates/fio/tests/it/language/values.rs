@@ -47,12 +47,6 @@ fn numbers_of_directions_may_be_separated_by_colons_and_the_most_specific_size_a
         request.notes
     );
     assert_eq!(text(&job("--loops=0"), "loops"), "1", "as in fio");
-    // Counted with strace: where both are due fio calls fsync.
-    let flushes = |options: &str| ["fsync", "fdatasync"].map(|name| text(&job(options), name).to_owned());
-    assert_eq!(flushes("--rw=write --fsync=1 --fdatasync=1"), ["1", ""]);
-    assert_eq!(flushes("--rw=write --fsync=2 --fdatasync=4"), ["2", ""]);
-    assert_eq!(flushes("--rw=write --fsync=4 --fdatasync=2"), ["4", "2"]);
-    assert_eq!(flushes("--rw=write --fsync=0 --fdatasync=2"), ["0", "2"]);
     // A job's own option overrides that of all jobs.
     let request = line("--bsrange=1k-2k --name=j --size=1m --bs=4k");
     assert_eq!(sizes(&request.jobs[0]), ["4k", "", ""]);

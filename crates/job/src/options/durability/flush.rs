@@ -34,20 +34,9 @@ pub(crate) fn plan_flush(
         fsync_on_close: values.get(FSYNC_ON_CLOSE),
         range: values.get(SYNC_FILE_RANGE),
     };
-    if flush.range.is_some() {
-        if engine.works_on_names() {
-            let lack = "does no writes of data".into();
-            return Err(values.refuse(SYNC_FILE_RANGE, Rule::EngineLacks { engine, lack, case: Case::EngineRanges }));
-        }
-        let calls = [(FSYNC.row(), flush.fsync_every), (FDATASYNC.row(), flush.fdatasync_every)];
-        if let Some((other, _)) = calls.into_iter().find(|(_, every)| *every > 0) {
-            let case = Case::RangeAndSync;
-            return contradiction(other, SYNC_FILE_RANGE.row(), "a job makes one kind of sync call", case);
-        }
-    }
-    if flush.fsync_every > 0 && flush.fdatasync_every > 0 {
-        let case = Case::TwoSyncs;
-        return contradiction(FSYNC.row(), FDATASYNC.row(), "a job makes one kind of sync call", case);
+    if flush.range.is_some() && engine.works_on_names() {
+        let lack = "does no writes of data".into();
+        return Err(values.refuse(SYNC_FILE_RANGE, Rule::EngineLacks { engine, lack, case: Case::EngineRanges }));
     }
     for (name, is_set) in [(END_FSYNC.row(), flush.end_fsync), (FSYNC_ON_CLOSE.row(), flush.fsync_on_close)] {
         if flush.end_fdatasync && is_set {

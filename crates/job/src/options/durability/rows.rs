@@ -70,7 +70,7 @@ crate::option::rows! {
         .unit("writes")
         .scope(&[Scope::Measured, Scope::Writes])
         .summary("`fsync` after every N writes; 0: never")
-        .detail("Cannot be combined with `fdatasync`: a job makes one kind of sync call.");
+        .detail("Where `fdatasync` or `sync_file_range` are due after the same write, only this call is made.");
 
     pub const FDATASYNC: Opt<u64> = count("fdatasync", 0, u64::MAX)
         .default("0")
@@ -101,7 +101,7 @@ crate::option::rows! {
         .summary("`sync_file_range` on the data written since the last call, after every N writes")
         .detail("It makes the kernel write out pages, or waits for them, and makes nothing durable: the disk's \
                  cache and the file's metadata are not flushed. Its calls are counted as sync calls, but the \
-                 evidence does not treat them as such. Cannot be combined with `fsync` or `fdatasync`.");
+                 evidence does not treat them as such. Where `fsync` or `fdatasync` is due, too, only that is called.");
 
     pub const RWF_DSYNC: Opt<bool> = switch("rwf_dsync")
         .not_in_fio()

@@ -47,9 +47,8 @@ pub(crate) fn plan_handling(
     }
     let creates_only = values.get(CREATE_ONLY);
     if creates_only && !engine.opens_files() {
-        let lack = "creates no files".into();
-        let rule = Rule::EngineLacks { engine, lack, case: Case::EngineCreates };
-        return Err(values.refuse(CREATE_ONLY, rule));
+        let because = format!("the engine `{}` opens no files, so none is created", engine.name());
+        decisions.note(format!("{}: {because}, and there is no I/O", values.quote(CREATE_ONLY)));
     }
     if creates_only && values.get(STEADY_STATE) {
         let rule = Rule::Contradiction {
