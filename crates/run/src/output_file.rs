@@ -252,6 +252,9 @@ impl GrowingFile {
     /// Another program removed, replaced, wrote or truncated it; the error names the file that has the content.
     pub fn confirm(&mut self) -> io::Result<()> {
         self.look()?;
+        if self.moved.is_none() && self.has_other_head() {
+            self.go_on_elsewhere()?;
+        }
         match &self.moved {
             Some(moved) => Err(taken(moved.sentence.clone())),
             None => confirm_name(&self.file, &self.path),
@@ -263,11 +266,16 @@ impl GrowingFile {
         if self.moved.is_some() || self.file.metadata()?.len() == self.length_bytes {
             return Ok(());
         }
+        self.go_on_elsewhere()
+    }
+
+    /// Leaves the file to the program that wrote to it, and goes on in a new one next to it.
+    fn go_on_elsewhere(&mut self) -> io::Result<()> {
         let (mut file, kept) = create_next_to(&self.path)?;
         let mut whole = self.head.len() as u64 == self.length_bytes;
-        match self.own_content() {
-            Some(own) if !whole => whole = io::copy(&mut own.take(self.length_bytes), &mut file)? == self.length_bytes,
-            _ => file.write_all(&self.head)?,
+        match self.content().filter(|_| !whole && !self.has_other_head()) {
+            Some(own) => whole = io::copy(&mut own.take(self.length_bytes), &mut file)? == self.length_bytes,
+            None => file.write_all(&self.head)?,
         }
         let name = self.path.file_name().unwrap_or_default().display();
         let missing = if whole { "" } else { ", without a part that was removed" };
@@ -279,12 +287,17 @@ impl GrowingFile {
         Ok(())
     }
 
-    /// Opens the file if it still begins with what was written.
-    fn own_content(&self) -> Option<File> {
-        let file = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()?;
+    /// Whether the file begins with something else than what was written first. False if it may not be read.
+    fn has_other_head(&self) -> bool {
+        let Some(file) = self.content() else { return false };
         let mut begin = vec![0; self.head.len()];
-        file.read_exact_at(&mut begin, 0).ok().filter(|()| begin == self.head)?;
-        Some(file)
+        file.read_exact_at(&mut begin, 0)
+            .map_or_else(|error| error.kind() == io::ErrorKind::UnexpectedEof, |()| begin != self.head)
+    }
+
+    /// Opens the file for reading.
+    fn content(&self) -> Option<File> {
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
     }
 }
 
@@ -485,6 +498,32 @@ mod tests {
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "precious data");
         create_output(path("data"), Content::Printed, Before::Unknown).expect("replaced");
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "");
+    }
+
+    /// Goal: a program that writes over the beginning of a growing output, whose length stays the same, is noticed at the end.
+    #[test]
+    fn notes_over_the_beginning_of_a_growing_output_are_kept_next_to_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        for (notes, is_kept) in [("notes", true), ("", false)] {
+            let _ = std::fs::remove_file(&path);
+            let file = create_output(&path, Content::Log, Before::Unknown).expect("an output");
+            let mut growing = GrowingFile::new(file, &path).expect("a length");
+            growing.write_all(b"1, 2, 0, 4096, 0\n").expect("written");
+            let other = OpenOptions::new().write(true).open(&path).expect("open");
+            other.write_at(notes.as_bytes(), 0).expect("written");
+            growing.write_all(b"2, 2, 0, 4096, 0\n").expect("written");
+            let told = growing.confirm().map_err(|error| error.to_string());
+            assert_eq!(told.is_err(), is_kept, "{told:?}");
+            let kept: Vec<_> =
+                std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
+            assert_eq!(kept.len(), if is_kept { 2 } else { 1 });
+            for path in kept.iter().filter(|kept| **kept != path) {
+                let text = std::fs::read_to_string(path).expect("it is there");
+                assert_eq!(text, "1, 2, 0, 4096, 0\n2, 2, 0, 4096, 0\n");
+                std::fs::remove_file(path).expect("removed");
+            }
+        }
     }
 
     /// Goal: an output replaces the file that the plan has seen, even if another one under its name is an output, too.
