@@ -4,7 +4,7 @@ use rustix::event::Timespec;
 use std::time::{Duration, Instant};
 
 /// The longest wait for one answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limit(Duration);
 
 impl Limit {

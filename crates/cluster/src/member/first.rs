@@ -17,6 +17,8 @@ use trueio_model::{ClockOffset, EngineKind, Outcome, RunRecord};
 
 /// How often a wait looks whether a signal came.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long rank 0 waits for the results of a phase after it was interrupted.
+const INTERRUPTED: Limit = Limit::new(Duration::from_secs(10));
 /// Shortest and longest time from the agreement on a start to the start.
 const MARGIN_NS: i64 = 50_000_000;
 const MARGIN_NS_MAX: i64 = 10_000_000_000;
@@ -131,6 +133,14 @@ impl First {
         shared.stop_here(reason);
     }
 
+    /// How long a rank may take for what it sends after the run was ended: a user who ended it does not wait as long as one who lost a rank.
+    fn last_wait(&self, shared: &Shared) -> Limit {
+        match self.failure {
+            Some(Outcome::Interrupted { .. }) => shared.limit.min(INTERRUPTED),
+            _ => shared.limit,
+        }
+    }
+
     /// Handles losses since the number `known`.
     fn notice_lost(&mut self, shared: &mut Shared, known: usize) {
         if let Some(lost) = self.hub.lost().get(known).cloned() {
@@ -149,8 +159,9 @@ impl First {
     ) -> BTreeMap<u32, T> {
         self.hub.begin_step();
         let mut found = BTreeMap::new();
+        let limit = if shared.stopping.is_some() { self.last_wait(shared).min(step.limit) } else { step.limit };
         let mut waits: BTreeMap<u32, Wait> =
-            self.hub.living().into_iter().map(|rank| (rank, Wait::begin(step.limit))).collect();
+            self.hub.living().into_iter().map(|rank| (rank, Wait::begin(limit))).collect();
         let mut is_stopping = shared.stopping.is_some();
         loop {
             if let Some(signal) = shared.own_signal() {
@@ -158,7 +169,7 @@ impl First {
             }
             if shared.stopping.is_some() && !std::mem::replace(&mut is_stopping, true) {
                 // What is left to do is an answer.
-                waits.values_mut().for_each(|wait| *wait = Wait::begin(shared.limit));
+                waits.values_mut().for_each(|wait| *wait = Wait::begin(self.last_wait(shared)));
             }
             let is_awaited = |rank: &u32| !found.contains_key(rank) && !self.current.done.contains_key(rank);
             let awaited: Vec<u32> = self.hub.living().into_iter().filter(is_awaited).collect();

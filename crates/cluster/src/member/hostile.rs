@@ -135,22 +135,23 @@ fn attack(mut rank: Rank, at: At, attack: Attack, goes_on: bool) {
 
 /// Runs rank 0 against an attack. Returns the record, and why the run ended early.
 fn against(at: At, attacks: Attack, goes_on: bool, limit: Limit) -> (RunRecord, Option<String>) {
-    watched(at, attacks, goes_on, limit, None)
+    watched(at, attacks, goes_on, limit, (None, None))
 }
 
-/// The same; `seen` gets what a live view gets, and the phase lasts until it gets something.
+/// The same; `seen` gets what a live view gets, and the phase lasts until it gets something. `stop` is what a signal to rank 0 sets.
 fn watched(
     at: At,
     attacks: Attack,
     goes_on: bool,
     limit: Limit,
-    seen: Option<&mut Vec<RankSample>>,
+    (seen, stop): (Option<&mut Vec<RankSample>>, Option<&'static AtomicBool>),
 ) -> (RunRecord, Option<String>) {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     let hub = std::thread::spawn(move || star::hub::Hub::accept(&listener, 2, b"token", limit).expect("rank 1 comes"));
     let link = star::join_at(address, 1, b"token", LONG).expect("it has the token");
     let mut first = rank_0(hub.join().expect("no panic"), limit);
+    first.shared.stop = stop.or(first.shared.stop);
     let evil = std::thread::spawn(move || attack(Rank { link }, at, attacks, goes_on));
     let begin = Instant::now();
     let own = Done { phase: Some(Box::new(Measured::own(measured()))), ..done() };
@@ -409,7 +410,7 @@ fn samples_of_a_live_view_are_of_the_agreed_jobs_once_each_and_bounded() {
     let others = sample(["", "of no plan", "\u{1b}[2J", "a\nb"].map(job).to_vec());
     let mut seen = Vec::new();
     let (record, reason) =
-        watched(At::Measuring, Box::new(move |rank| rank.send(&others)), true, LONG, Some(&mut seen));
+        watched(At::Measuring, Box::new(move |rank| rank.send(&others)), true, LONG, (Some(&mut seen), None));
     assert_eq!((reason, record.phases.len()), (None, 1));
     // The ranks of these tests agreed on no job.
     assert!(!seen.is_empty() && seen.iter().all(|one| one.sample.jobs.is_empty()), "{seen:?}");
@@ -525,6 +526,17 @@ fn a_number_of_phases_beyond_the_jobs_is_refused() {
 fn a_rank_that_is_silent_at_any_step_is_cut_off_at_the_limit() {
     for at in [At::Hello, At::Planned, At::Head, At::Ready, At::Pings, At::Clock, At::Armed, At::Done] {
         ends(at, "did not answer within", |_| ());
+    }
+}
+
+/// Goal: a signal to rank 0 ends its wait for a silent rank, long before the limit.
+#[test]
+fn an_interrupted_rank_0_does_not_wait_for_a_silent_rank() {
+    for at in [At::Head, At::Ready, At::Done] {
+        let stop: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let interrupts = Box::new(|_: &mut Rank| stop.store(true, Relaxed));
+        let (record, _) = watched(at, interrupts, false, LONG, (None, Some(stop)));
+        assert_eq!(record.outcome, Outcome::Interrupted { signal: "a request".to_owned() }, "{at:?}");
     }
 }
 
