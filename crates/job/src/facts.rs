@@ -69,6 +69,12 @@ pub trait FactsSource {
         None
     }
 
+    /// Returns the UID of the file's owner if it is neither root nor the user who runs the program; `None`: it is, or is unknown.
+    fn other_owner(&self, path: &str) -> Option<u32> {
+        let _ = path;
+        None
+    }
+
     /// Returns the users and signatures of the file or block device at `path`. Called for existing targets
     /// that a job would write and is permitted to.
     ///

@@ -206,6 +206,11 @@ impl FactsSource for MachineFacts {
         Some(identity)
     }
 
+    fn other_owner(&self, path: &str) -> Option<u32> {
+        let owner = std::fs::symlink_metadata(path).ok()?.uid();
+        (owner != 0 && owner != rustix::process::geteuid().as_raw()).then_some(owner)
+    }
+
     fn in_use(&self, path: &str) -> Result<InUse, String> {
         if UsbTargetName::parse(path).is_some() {
             return self.usb_disk(path)?.in_use();

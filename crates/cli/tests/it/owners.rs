@@ -90,6 +90,34 @@ fn a_log_of_another_user_or_one_with_another_name_is_not_written() {
     assert_eq!(fs::read_to_string(&log).expect("it stays"), "1, 2, 0, 4096, 0\n");
 }
 
+/// Goal: a job writes to a file of another user only if it names it: its generated names may have been taken by anybody.
+#[test]
+fn a_job_of_fio_writes_no_file_of_another_user_under_a_generated_name() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    foreign(&sandbox, "shared");
+    let planted = sandbox.path("shared/a.0.0");
+    let job = |more: &[&str]| {
+        fs::write(&planted, "planted").expect("a file");
+        chown(&planted, Some(NOBODY), Some(NOBODY)).expect("root may");
+        let ran = sandbox.run(&[&["fio", "--name=a", "--size=64k"], more].concat());
+        (ran, fs::read(&planted).expect("it stays").len())
+    };
+    for rw in ["write", "randrw", "randtrim"] {
+        let (ran, length) = job(&["--directory=shared", &format!("--rw={rw}")]);
+        assert!(ran.code == Some(1) && ran.err.contains("belongs to another user (UID 65534)"), "{ran:?}");
+        assert!(ran.err.contains("hint: name it (`filename=FILE`), or remove it"), "{ran:?}");
+        assert_eq!(length, "planted".len());
+    }
+    // By name, and as that user.
+    job(&["--filename=shared/a.0.0", "--rw=write"]).0.assert_code(0);
+    job(&["--directory=shared", "--rw=write", "--uid=65534", "--gid=65534"]).0.assert_code(0);
+    chown(&planted, Some(0), Some(0)).expect("root may");
+    sandbox.run(&["fio", "--name=a", "--size=64k", "--directory=shared", "--rw=write"]).assert_code(0);
+}
+
 /// Method: `PMIX_PREFIX` names a directory of another user; the library there is no library, so that loading it fails in
 /// other words.
 #[test]

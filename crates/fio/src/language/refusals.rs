@@ -69,6 +69,7 @@ refusals! {
     // Targets.
     Readonly: "with `--readonly`, a job that writes, trims or changes files", "fio refuses it, too", "leave out `--readonly`, or run jobs that read";
     FileMissing: "a missing file, with `allow_file_create=0` or `--readonly`, or with `create_on_open` in a job that trims, or reads with an engine of single calls", "nothing may be created, or fio's job would fail at its first I/O", "create the file, or leave the option out";
+    OtherOwner: "an existing file of another user under a name that the job generates, if the job writes (root's files, and those of its `uid`, are used)", "another user may have put it there", "name it (`filename=FILE`), or remove it";
     Scheduler: "`ioscheduler` other than the one that the job's disk has", "this program does not change the machine that it measures", "the command in the message";
     OpendirWrites: "`opendir` of a job that writes or trims", "only files that are named are written", "name the files (`filename=a:b`), or let the job read";
     OpendirAndNames: "`opendir` with `filename` or `directory`", "both set the files", "leave one of them out";

@@ -16,6 +16,7 @@ use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
 use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
+use trueio_job::options::process::rows::UID;
 use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER};
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
@@ -76,18 +77,8 @@ pub fn meet_targets(
             });
             continue;
         }
-        // A job with the name of a device uses the device; `name` of a section in a file is no such name.
-        let is_renamed = !fio.is_from_command_line && fio.word("name").is_some();
-        if replayed.is_none()
-            && !is_renamed
-            && fio.word("filename").is_none()
-            && fio.name.contains('/')
-            && let Target::Present(device) = facts.look(&fio.name)
-            && matches!(device.kind, TargetKind::BlockDevice | TargetKind::CharacterDevice)
-        {
-            let path = write_paths(std::slice::from_ref(&fio.name));
-            spec.options.remove("directory");
-            spec.set("filename", path, preset());
+        if replayed.is_none() {
+            take_device_of_name(spec, facts);
         }
         problems.extend(other_scheduler(spec, facts));
         let forbids_files = forbidding(spec, settings);
@@ -117,6 +108,9 @@ pub fn meet_targets(
                 _ => {}
             }
         }
+        if is_writing && replayed.is_none() && has_generated_names(spec) {
+            problems.extend(existing.iter().find_map(|path| of_another_user(spec, path, facts)));
+        }
         if is_writing && !existing.is_empty() && !spec.options.contains_key("overwrite_existing") {
             let reason = "a job in fio's language names the files that it writes".to_owned();
             spec.set("overwrite_existing", write_paths(&existing), Origin::Derived { reason });
@@ -124,6 +118,37 @@ pub fn meet_targets(
     }
     problems.extend(missing.into_iter().map(|(why, paths)| forbidden(&why, &paths)));
     if problems.is_empty() { Ok(notes) } else { Err(FioError { problems }) }
+}
+
+/// Whether the job names none of its files, so that fio's language makes their names.
+fn has_generated_names(spec: &JobSpec) -> bool {
+    spec.fio.as_ref().is_some_and(|fio| fio.word("filename").or(fio.word("opendir")).is_none())
+}
+
+/// Returns a problem if a file belongs to a user who is neither root, nor the one of the program or the job.
+fn of_another_user(spec: &JobSpec, path: &str, facts: &dyn FactsSource) -> Option<FioProblem> {
+    let owner = facts.other_owner(path).filter(|owner| UID.value_in(spec) != Some(*owner))?;
+    let message = format!(
+        "`{path}` belongs to another user (UID {owner}), and the job, which does not name it, would write to it"
+    );
+    let kind = Refused::OtherOwner;
+    Some(FioProblem { kind, message, position: None, hint: kind.hint() })
+}
+
+/// Lets a job with the name of a device use the device; `name` of a section in a file is no such name.
+fn take_device_of_name(spec: &mut JobSpec, facts: &dyn FactsSource) {
+    let Some(fio) = &spec.fio else { return };
+    let is_renamed = !fio.is_from_command_line && fio.word("name").is_some();
+    if !is_renamed
+        && fio.word("filename").is_none()
+        && fio.name.contains('/')
+        && let Target::Present(device) = facts.look(&fio.name)
+        && matches!(device.kind, TargetKind::BlockDevice | TargetKind::CharacterDevice)
+    {
+        let path = write_paths(std::slice::from_ref(&fio.name));
+        spec.options.remove("directory");
+        spec.set("filename", path, preset());
+    }
 }
 
 /// Replaces links that only root can change by the names of their devices (`/dev/VG/LV`, `/dev/disk/by-id/ID`). Other links stay, and are
@@ -304,7 +329,7 @@ fn without_polling(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String
 /// Permits to extend files that are too short for their job, as fio does: if the job writes, if they are empty, or if they
 /// have the names that the job generates, so that an earlier run of it created them.
 fn grow(spec: &mut JobSpec, facts: &dyn FactsSource, is_writing: bool) {
-    let is_its_own = spec.fio.as_ref().is_some_and(|fio| fio.word("filename").or(fio.word("opendir")).is_none());
+    let is_its_own = has_generated_names(spec);
     let may_grow = |path: &String| match facts.look(path) {
         Target::Present(found) if found.kind == TargetKind::File => {
             is_writing || is_its_own || found.size_bytes.value == Some(0)
