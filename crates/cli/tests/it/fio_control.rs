@@ -451,11 +451,7 @@ fn parse_only_refuses_what_no_machine_runs() {
         let words: Vec<&str> = ["fio", "--parse-only"].into_iter().chain(line.split_whitespace()).collect();
         sandbox.run(&words)
     };
-    for line in [
-        "--name=a --size=1m --rw=write --fsync=3 --fdatasync=8",
-        "--name=a --size=2k --bs=4k --rw=write",
-        "--readonly --name=a --size=1m --rw=write",
-    ] {
+    for line in ["--name=a --size=2k --bs=4k --rw=write", "--readonly --name=a --size=1m --rw=write"] {
         let ran = parsed(line);
         assert!(ran.code == Some(1) && !ran.err.is_empty(), "{line}: {ran:?}");
     }
