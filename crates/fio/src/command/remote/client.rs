@@ -122,7 +122,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
         for server in &refusals {
             let reason = server.problem.as_deref().unwrap_or_default();
             let reason = reason.trim_end().strip_prefix("error: ").unwrap_or(reason.trim_end());
-            message!("error: {}: {}", server.address, clean_lines(reason));
+            message!("error: {}: {}", server.address, told(reason));
         }
         if refusals.len() < servers.len() {
             message!("\nhint: the other servers were not started");
@@ -380,6 +380,18 @@ fn meet(server: &mut Server) -> Result<(), String> {
     }
     server.stream = Some(stream);
     Ok(())
+}
+
+/// Returns a server's text for the terminal. Lines that could be taken for this program's are indented.
+fn told(text: &str) -> String {
+    let mut told = String::new();
+    for line in clean_lines(text).lines() {
+        let is_own = told.is_empty() || line.is_empty() || line.starts_with("  ") || line.starts_with("hint: ");
+        told.push_str(if told.is_empty() { "" } else { "\n" });
+        told.push_str(if is_own { "" } else { "  " });
+        told.push_str(line);
+    }
+    told
 }
 
 /// Returns the token for a server, or why there is none: the server then refuses, unless it is another program.
@@ -850,14 +862,14 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Vec<String>
     }
     for server in servers {
         if let Some(problem) = &server.problem {
-            message!("error: {}: {}", server.address, clean_lines(problem.trim_end()));
+            message!("error: {}: {}", server.address, told(problem.trim_end()));
             code = code.max(1);
         }
         let Some(record) = &server.record else { continue };
         show_verify_errors(record);
         let (of_run, reason) = ended(record);
         if let Some(reason) = reason {
-            message!("error: {}: {}", server.address, clean_lines(reason));
+            message!("error: {}: {}", server.address, told(reason));
         }
         code = code.max(of_run);
     }
@@ -867,6 +879,13 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_of_a_server_is_taken_for_one_of_this_program() {
+        let text = "no\n  because: it is\nerror: the disk is lost\n\nhint: wait\nwarning:\tx\x1b[2J";
+        let shown = "no\n  because: it is\n  error: the disk is lost\n\nhint: wait\n  warning:\tx\u{fffd}[2J";
+        assert_eq!(told(text), shown);
+    }
     use trueio_model::Origin;
 
     /// Goal: a server has a day, and the times that its jobs set, also if the sum does not fit.

@@ -15,6 +15,7 @@ use crate::command::refused;
 use crate::language::{Serve, Settings};
 use crate::wire::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process, setsid, test_kill_process};
 use std::fs::File;
@@ -25,6 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use trueio_cluster::token::Token;
 use trueio_files::shared_directory;
 use trueio_job::Content;
@@ -32,7 +34,7 @@ use trueio_report::message;
 use trueio_run::{Before, OutputFile, hold_signals, random_id, watch_signals};
 
 /// Pause after `accept` fails for lack of descriptors or memory.
-const SHORT_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
+const SHORT_WAIT: Duration = Duration::from_millis(200);
 /// A process number has fewer bytes than this, also with a newline.
 const PID_BYTES_MAX: u64 = 32;
 /// This program, even if its file was replaced since.
@@ -240,6 +242,11 @@ pub(in crate::command) fn listen(words: &[String]) -> ExitCode {
     attend(&listener, socket, pid_file, permits)
 }
 
+/// The beginning of the name of a session's directory.
+const OF_SESSION: &str = "trueio-session-";
+/// A session locks its directory sooner after its creation.
+const UNLOCKED: Duration = Duration::from_secs(60);
+
 /// A running session.
 struct Session {
     child: Child,
@@ -269,10 +276,8 @@ impl Sessions {
             return;
         };
         // Nobody can guess it, and take it before the session does.
-        let name = format!("trueio-session-{}", random_id());
-        // Where no other user can exchange it. Absolute: the session changes its working directory.
-        let directory = match shared_directory(&std::env::temp_dir()).map_err(Into::into).and_then(|found| found.path())
-        {
+        let name = format!("{OF_SESSION}{}", random_id());
+        let directory = match directory_of_sessions() {
             Ok(directory) => directory.join(name),
             Err(error) => return self.note(&format!("fio: a session cannot be started: {error}")),
         };
@@ -318,6 +323,28 @@ impl Sessions {
     }
 }
 
+/// Returns the directory of the sessions' directories, where no other user can exchange them. Absolute: a session changes its working
+/// directory.
+fn directory_of_sessions() -> std::io::Result<PathBuf> {
+    shared_directory(&std::env::temp_dir()).map_err(Into::into).and_then(|found| found.path())
+}
+
+/// Removes the directories of sessions that were killed together with their server.
+fn remove_abandoned(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(OF_SESSION.as_bytes())) {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(opened) = rustix::fs::open(entry.path(), flags, Mode::empty()).map(File::from) else { continue };
+        let is_old = |found: std::fs::Metadata| {
+            let age = found.modified().ok().and_then(|then| then.elapsed().ok());
+            found.uid() == geteuid().as_raw() && age.is_some_and(|age| age > UNLOCKED)
+        };
+        if opened.metadata().is_ok_and(is_old) && opened.try_lock().is_ok() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Returns what an ended session took: its share, and its directory, which it could not remove if it crashed or was killed.
 fn clear(session: &Session, ledger: &Ledger) {
     ledger.give_back(session.slot);
@@ -331,6 +358,9 @@ fn clear(session: &Session, ledger: &Ledger) {
 /// Accepts connections until a signal arrives.
 fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String]) -> ExitCode {
     let stop = watch_signals();
+    if let Ok(directory) = directory_of_sessions() {
+        remove_abandoned(&directory);
+    }
     let mut sessions = match listener.never_wait().and_then(|()| Sessions::new()) {
         Ok(sessions) => sessions,
         Err(error) => {
@@ -370,6 +400,35 @@ fn terminate(child: &Child) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: only directories that no session has are removed.
+    #[test]
+    fn directories_of_killed_sessions_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let make = |name: &str, is_old: bool| {
+            let path = folder.path().join(name);
+            std::fs::create_dir(&path).expect("a directory");
+            std::fs::write(path.join("log"), "1").expect("a file");
+            let opened = File::open(&path).expect("a directory");
+            if is_old {
+                opened.set_modified(std::time::SystemTime::now() - 2 * UNLOCKED).expect("a time");
+            }
+            opened
+        };
+        let killed = make("trueio-session-killed", true);
+        drop(killed);
+        let running = make("trueio-session-running", true);
+        running.try_lock_shared().expect("it is free");
+        make("trueio-session-begins", false);
+        make("another", true);
+        std::os::unix::fs::symlink("another", folder.path().join("trueio-session-link")).expect("a link");
+        remove_abandoned(folder.path());
+        let mut left: Vec<_> = std::fs::read_dir(folder.path()).expect("a directory").flatten().collect();
+        left.sort_by_key(std::fs::DirEntry::file_name);
+        let left: Vec<_> = left.iter().map(|entry| entry.file_name().into_string().expect("a name")).collect();
+        assert_eq!(left, ["another", "trueio-session-begins", "trueio-session-link", "trueio-session-running"]);
+        assert!(folder.path().join("another/log").exists());
+    }
 
     #[test]
     fn a_pid_file_names_a_running_process_only_by_a_positive_number() {

@@ -205,13 +205,13 @@ fn attend(
         Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
     };
     let (mut request, (mut plan, targets), commands) =
-        match confined(*jobs, peer, permits, (sandbox, &private.0), place) {
+        match confined(*jobs, peer, permits, (sandbox, &private.path), place) {
             Ok(prepared) => prepared,
             Err(text) => return turn_away(&mut stream, text),
         };
     let sends_contents = permits.iter().any(|word| word == ALLOW_CONTENTS);
     let interim_every = request.settings.status_interval_ns.map(Duration::from_nanos);
-    let logs = Logs::divert(&mut plan, &private.0);
+    let logs = Logs::divert(&mut plan, &private.path);
     let lines = status::banner_lines(&request.jobs, &plan);
     send(&mut stream, &ToClient::Planned(Planned { lines }), TO_CLIENT_BYTES_MAX)?;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -782,21 +782,26 @@ impl Logs {
     }
 }
 
-/// A directory of this session, removed with everything in it when it is dropped.
+/// A directory of this session, removed with everything in it when it is dropped. It is locked as long as the session lives.
 #[derive(Debug)]
-struct PrivateDirectory(PathBuf);
+struct PrivateDirectory {
+    path: PathBuf,
+    _lock: File,
+}
 
 impl PrivateDirectory {
     /// Creates it where the server said, with mode 0700.
     fn create(path: &Path) -> std::io::Result<Self> {
         DirBuilder::new().mode(0o700).create(path)?;
-        Ok(Self(path.to_owned()))
+        let lock = File::open(path)?;
+        lock.try_lock_shared()?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 }
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
