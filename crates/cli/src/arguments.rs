@@ -1,13 +1,15 @@
 //! The command line: each command's file describes its own arguments.
 
+use crate::failure::Failure;
 use crate::{
     baseline, capacity, compare, completions, doctor, examples, fio, flags, history, hpc, man, powercut, run, schema,
     selftest, study, usb,
 };
 use clap::{Arg, ArgMatches, Command};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use trueio_job::table::suggestion;
-use trueio_report::{Color, has_colors, message, set_color};
+use trueio_report::{Color, clean, has_colors, message, set_color};
 
 /// What `trueio` alone prints.
 pub(crate) const START: &str = "\
@@ -139,6 +141,41 @@ pub(crate) fn print(error: &clap::Error) {
         // A failure is not reported: there is nothing else to do.
         let _ = trueio_report::print_text(&text(has_colors(&std::io::stdout())));
     }
+}
+
+/// Refuses names with control characters: a message that names the file would have lines of the name's choice.
+///
+/// # Errors
+/// The first such name.
+pub(crate) fn check_names(matches: &ArgMatches) -> Result<(), Failure> {
+    check_names_of(&complete(), matches)
+}
+
+fn check_names_of(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+    let positions: Vec<&str> = command.get_positionals().map(|one| one.get_id().as_str()).collect();
+    for id in matches.ids().map(clap::Id::as_str) {
+        // Values of other options may be commands and texts of several lines.
+        if !positions.contains(&id) && matches.try_get_many::<PathBuf>(id).is_err() {
+            continue;
+        }
+        let mut words = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+        if let Some(word) = words.find(|word| has_control(word)) {
+            let shown = word.to_string_lossy();
+            return Err(Failure::refused(format!(
+                "the name `{}` has a control character\n\nhint: rename it",
+                clean(&shown)
+            )));
+        }
+    }
+    match matches.subcommand() {
+        Some((name, inner)) => command.find_subcommand(name).map_or(Ok(()), |one| check_names_of(one, inner)),
+        None => Ok(()),
+    }
+}
+
+/// Whether a word has a control character.
+pub(crate) fn has_control(word: &OsStr) -> bool {
+    word.as_encoded_bytes().iter().any(u8::is_ascii_control)
 }
 
 /// Prints an unknown option or command with one suggestion, the nearest name. Returns false for other errors.

@@ -35,7 +35,9 @@ mod study;
 mod traced;
 mod usb;
 
+use failure::Failure;
 use std::process::ExitCode;
+use trueio_report::clean;
 
 /// Lets every allocation from 32 KiB on be a mapping of its own, as large ones are anyway.
 ///
@@ -66,6 +68,10 @@ fn main() -> ExitCode {
         Err(error) => {
             // `--help` and `--version` are results, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            if let Some(word) = std::env::args_os().find(|word| arguments::has_control(word)) {
+                return Failure::refused(format!("`{}` has a control character", clean(&word.to_string_lossy())))
+                    .show();
+            }
             if !arguments::print_unknown(&error, &std::env::args_os().collect::<Vec<_>>()) {
                 arguments::print(&error);
             }
@@ -73,6 +79,9 @@ fn main() -> ExitCode {
         }
     };
     arguments::apply_color(&matches);
+    if let Err(failure) = arguments::check_names(&matches) {
+        return failure.show();
+    }
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("capacity", arguments)) => ranks::refuse_several("capacity").and_then(|()| capacity::command(arguments)),

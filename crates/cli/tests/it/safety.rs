@@ -549,3 +549,43 @@ fn names_in_error_messages_do_not_control_the_terminal() {
         assert!(!ran.err.contains(['\x1b', '\u{202e}']), "{ran:?}");
     }
 }
+
+/// Goal: no name adds a line to a message that could be taken for the program's own.
+#[test]
+fn names_in_messages_do_not_begin_lines() {
+    let sandbox = Sandbox::new();
+    let name = "a\nerror: forged";
+    sandbox.write(name, "content");
+    let job = sandbox.path("job.toml");
+    fs::write(&job, "[job.j]\nrw = \"randread\"\nfilename = \"a\\nerror: forged\"\n").expect("a file");
+    let job = job.to_str().expect("a path");
+    for arguments in [
+        &["report", name][..],
+        &["report", "x.json", name],
+        &["explain", name],
+        &["run", name],
+        &["run", job],
+        &["run", "--rw", "randread", "--filename", name],
+        &["run", "--filename", "b", "--json", name],
+        &["compare", name, name],
+        &["baseline", name],
+        &[name],
+        &["capacity", name],
+        &["powercut", name],
+        &["history", "import", name],
+        &["device", name],
+        &["doctor", name],
+        &["ior", "-r", "-o", name],
+        &["mdtest", "-d", name],
+        &["fio", name],
+        &["fio", "--name=a", &format!("--filename={name}")],
+        &["usb", "explain", name],
+        &["study", "run", name],
+        &["selftest", name],
+    ] {
+        let ran = sandbox.run(arguments);
+        assert_ne!(ran.code, Some(0), "{arguments:?}");
+        let text = format!("{}\n{}", ran.err, ran.out);
+        assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{arguments:?}: {ran:?}");
+    }
+}
