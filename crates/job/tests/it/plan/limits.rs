@@ -140,7 +140,6 @@ fn options_that_contradict_each_other_are_refused() {
         (("drain", "1"), ("hipri", "1")),
         (("rwmixread", "30"), ("rwmixwrite", "30")),
         (("nrfiles", "2"), ("filename", "/mnt/old")),
-        (("fsync", "1"), ("fdatasync", "1")),
     ] {
         assert_eq!(rule_name(&[size, ("rw", "rw"), one, other]), "contradiction", "{one:?} {other:?}");
     }
