@@ -110,7 +110,7 @@ pub(super) fn files(
     let is_unique = client.is_some() && job.word("directory").is_some_and(|word| !word.text().is_empty());
     let is_unique = is_unique && job.word("unique_filename").is_none_or(|word| word.text() != "0");
     let before = client.filter(|_| is_unique).map_or(String::new(), |client| format!("{client}."));
-    let client = client.unwrap_or("localhost");
+    let client = client.unwrap_or_default();
     let name = |number| before.clone() + &format_name(format, &job.section.title, clone, number, client);
     let mut paths: Vec<String> = (0..nrfiles).map(name).collect();
     let count = paths.len() as u64;

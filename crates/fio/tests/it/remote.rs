@@ -159,7 +159,7 @@ fn files_in_a_directory_have_the_clients_address_before_their_names() {
         (&remote, "directory=dd\nfilename=x", "x"),
         (&remote, "filename_format=$clientuid-$jobname", "127.0.0.1-u"),
         (&World(None), "directory=dd", "u.0.0"),
-        (&World(None), "filename_format=$clientuid-$jobname", "localhost-u"),
+        (&World(None), "filename_format=$clientuid-$jobname", "-u"),
     ] {
         assert_eq!(names(around, options), expected, "{options}");
     }
