@@ -229,6 +229,7 @@ fn rendezvous(variable: Variables<'_>) -> Result<Rendezvous, LauncherError> {
         }
         error => error,
     })?;
+    check_size(size).map_err(|reason| LauncherError::Variable { name: "WORLD_SIZE", reason })?;
     if rank >= size {
         let reason = format!("is {rank}, and `WORLD_SIZE` is {size}: ranks are 0 to {}", size.saturating_sub(1));
         return Err(LauncherError::Variable { name: rank_name, reason });
@@ -241,6 +242,14 @@ fn rendezvous(variable: Variables<'_>) -> Result<Rendezvous, LauncherError> {
         return Err(LauncherError::Variable { name: TOKEN_VARIABLE, reason });
     }
     Ok(Rendezvous { rank, size, host, port, token })
+}
+
+/// The most ranks of a run. Rank 0 keeps about 80 bytes for each before it has come.
+const RANKS_MAX: u32 = 1 << 20;
+
+/// Refuses more ranks than a run can have.
+fn check_size(size: u32) -> Result<(), String> {
+    if size > RANKS_MAX { Err(format!("is {size}; a run has at most {RANKS_MAX} ranks")) } else { Ok(()) }
 }
 
 const MISSING: &str = "is not set";
@@ -279,6 +288,11 @@ pub fn connect(variable: Variables<'_>, limit: Limit) -> Result<Launched, Unreac
         }
     }
     if let Some(mut space) = space {
+        if let Err(reason) = check_size(space.size()) {
+            let reasons = vec![format!("the number of ranks {reason}")];
+            let hint = "start fewer ranks".to_owned();
+            return Err(Unreachable { signs, reasons, hint });
+        }
         if space.size() > 1 {
             return Ok(Launched::InKeySpace(space));
         }

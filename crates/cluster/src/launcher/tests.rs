@@ -89,6 +89,10 @@ fn the_missing_one_of_four_variables_is_named() {
             &[("WORLD_SIZE", "4"), ("RANK", "4"), ("MASTER_ADDR", "h"), ("MASTER_PORT", "1")],
             "variable `RANK` is 4, and `WORLD_SIZE` is 4: ranks are 0 to 3",
         ),
+        (
+            &[("WORLD_SIZE", "4294967295"), ("RANK", "0"), ("MASTER_ADDR", "h"), ("MASTER_PORT", "1")],
+            "variable `WORLD_SIZE` is 4294967295; a run has at most 1048576 ranks",
+        ),
         (&[("WORLD_SIZE", "four"), ("RANK", "1")], "variable `WORLD_SIZE` is `four`, which is no valid number"),
     ] {
         let refusal = connect(&of(table), LIMIT).expect_err("a variable is missing").to_string();
