@@ -437,14 +437,13 @@ fn umask() -> u32 {
 impl Reserved {
     fn of(path: &Path) -> io::Result<Self> {
         let place = Place::of(path)?;
-        let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&place.directory, place.name.as_os_str(), flags, Mode::from_raw_mode(0o666)) {
+        match place.create(&place.name, OFlags::RDONLY, None) {
             Ok(created) => {
                 let found = rustix::fs::fstat(&created)?;
-                Ok(Self::holding(place, created, &found, None))
+                Ok(Self::holding(place, created.into(), &found, None))
             }
-            Err(Errno::EXIST) => Self::existing(place),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::existing(place),
+            Err(error) => Err(error),
         }
     }
 
@@ -465,6 +464,10 @@ impl Reserved {
         if rustix::fs::getxattr(path, ACL, &mut [0; 0]).is_ok() {
             // They are those of the users in the list, which the new file does not have.
             mode -= Mode::RWXG;
+        }
+        if !place.is_own_directory {
+            // The directory's access control list may have given it more than a new file has.
+            mode &= Mode::from_raw_mode(0o777 & !umask());
         }
         Ok(Self::holding(place, file, &found, Some((mode, found.st_gid))))
     }

@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_device::System;
@@ -131,7 +132,7 @@ fn packed(output: &Path, program: Option<&PathBuf>) -> Result<ExitCode, Failure>
         ("LICENSE-APACHE", include_str!("../../../../LICENSE-APACHE")),
     ];
     let spk = Spk { program: &program, version: env!("CARGO_PKG_VERSION"), texts: &texts };
-    let create = || OpenOptions::new().write(true).create_new(true).open(output);
+    let create = || OpenOptions::new().write(true).create_new(true).mode(0o644).open(output);
     let mut file = create().map_err(|error| failed(output, error))?;
     if let Err(error) = pack(&spk, architecture, &mut file) {
         // A part of a package is of no use, and would be refused as existing the next time.
@@ -157,6 +158,8 @@ fn built(system: &System, plan: &BuildPlan, output: &Path) -> Result<PathBuf, Fa
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
+        // No access control list of another user's directory lets anybody write to what root loads.
+        .mode(0o644)
         .open(output)
         .map_err(|error| Failure::failed(format!("`{}` cannot be created (--output)", output.display()), &error))?;
     if let Err(error) = file.write_all(&bytes) {

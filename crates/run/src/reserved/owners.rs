@@ -134,7 +134,14 @@ fn a_new_output_has_the_mode_of_a_new_file_whatever_its_directory_gives() {
                 .expect("a list");
         }
         let path = |name: &str| folder.path().join(name);
-        ReservedOutput::reserve(path("out.json")).expect("reserved").write(b"{}").expect("written");
+        let reserved = ReservedOutput::reserve(path("out.json")).expect("reserved");
+        assert_eq!(mode_of(&path("out.json")), 0o666 & !umask(), "before the run");
+        assert!(rustix::fs::getxattr(path("out.json"), ACL, &mut [0; 0]).is_err(), "before the run: no list");
+        reserved.write(b"{}").expect("written");
+        // What a file has that was created there in another way.
+        planted(&path("old.json"), 0o606, 0);
+        ReservedOutput::reserve(path("old.json")).expect("reserved").write(b"{}").expect("written");
+        assert_eq!(mode_of(&path("old.json")), 0o606 & !umask(), "an older file");
         let log = crate::create_output(path("log"), Content::Log, Before::Missing).expect("a log");
         crate::create_output(path("printed"), Content::Printed, Before::Missing).expect("an output");
         drop(create_next_to(&path("next")).map(|(_, next)| fs::rename(next, path("next"))).expect("a file"));

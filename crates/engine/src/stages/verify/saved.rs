@@ -27,6 +27,7 @@ use crate::context::WorkerContext;
 use crate::verify::EXPECTED;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use trueio_model::JobPlan;
 
@@ -213,7 +214,8 @@ pub(super) fn dump(directory: Option<&str>, path: &str, offset: u64, kind: &str,
     let directory = directory.map_or(String::new(), |directory| format!("{}/", directory.trim_end_matches('/')));
     let name = format!("{directory}{file}.{offset}.{kind}");
     let what = if kind == EXPECTED { "expected" } else { "read" };
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&name);
+    // No access control list of another user's directory lets anybody write to it.
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&name);
     match made.and_then(|mut made| made.write_all(block)) {
         Ok(()) => format!("verify: the block that was {what} at offset {offset} of `{path}` is in `{name}`"),
         Err(error) => {
