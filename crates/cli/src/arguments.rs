@@ -143,7 +143,8 @@ pub(crate) fn print(error: &clap::Error) {
     }
 }
 
-/// Refuses names with control characters: a message that names the file would have lines of the name's choice.
+/// Refuses names with line feeds: a message that names the file would have lines of the name's choice. Other control characters are
+/// replaced where they are printed.
 ///
 /// # Errors
 /// The first such name.
@@ -152,19 +153,18 @@ pub(crate) fn check_names(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 fn check_names_of(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
-    let positions: Vec<&str> = command.get_positionals().map(|one| one.get_id().as_str()).collect();
+    let positions = command.get_positionals().map(|one| one.get_id().as_str());
+    // A note of the history is a text of any lines.
+    let positions: Vec<&str> = positions.filter(|id| *id != "text").collect();
     for id in matches.ids().map(clap::Id::as_str) {
         // Values of other options may be commands and texts of several lines.
         if !positions.contains(&id) && matches.try_get_many::<PathBuf>(id).is_err() {
             continue;
         }
         let mut words = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
-        if let Some(word) = words.find(|word| has_control(word)) {
+        if let Some(word) = words.find(|word| has_line_feed(word)) {
             let shown = word.to_string_lossy();
-            return Err(Failure::refused(format!(
-                "the name `{}` has a control character\n\nhint: rename it",
-                clean(&shown)
-            )));
+            return Err(Failure::refused(format!("the name `{}` has a line feed\n\nhint: rename it", clean(&shown))));
         }
     }
     match matches.subcommand() {
@@ -173,9 +173,9 @@ fn check_names_of(command: &Command, matches: &ArgMatches) -> Result<(), Failure
     }
 }
 
-/// Whether a word has a control character.
-pub(crate) fn has_control(word: &OsStr) -> bool {
-    word.as_encoded_bytes().iter().any(u8::is_ascii_control)
+/// Whether a word has a line feed.
+pub(crate) fn has_line_feed(word: &OsStr) -> bool {
+    word.as_encoded_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// Prints an unknown option or command with one suggestion, the nearest name. Returns false for other errors.

@@ -68,9 +68,8 @@ fn main() -> ExitCode {
         Err(error) => {
             // `--help` and `--version` are results, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            if let Some(word) = std::env::args_os().find(|word| arguments::has_control(word)) {
-                return Failure::refused(format!("`{}` has a control character", clean(&word.to_string_lossy())))
-                    .show();
+            if let Some(word) = std::env::args_os().find(|word| arguments::has_line_feed(word)) {
+                return Failure::refused(format!("`{}` has a line feed", clean(&word.to_string_lossy()))).show();
             }
             if !arguments::print_unknown(&error, &std::env::args_os().collect::<Vec<_>>()) {
                 arguments::print(&error);
