@@ -532,12 +532,17 @@ fn a_rank_that_is_silent_at_any_step_is_cut_off_at_the_limit() {
 /// Goal: a signal to rank 0 ends its wait for a silent rank, long before the limit.
 #[test]
 fn an_interrupted_rank_0_does_not_wait_for_a_silent_rank() {
-    for at in [At::Head, At::Ready, At::Done] {
+    let interrupted = |at: At| {
         let stop: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let interrupts = Box::new(|_: &mut Rank| stop.store(true, Relaxed));
         let (record, _) = watched(at, interrupts, false, LONG, (None, Some(stop)));
         assert_eq!(record.outcome, Outcome::Interrupted { signal: "a request".to_owned() }, "{at:?}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for at in [At::Head, At::Ready, At::Done] {
+            scope.spawn(move || interrupted(at));
+        }
+    });
 }
 
 /// Goal: a rank that reports work without coming forward, or comes forward for ever, is cut off.
