@@ -109,6 +109,12 @@ pub enum LauncherError {
         /// The part of the path that is not root's.
         source: PathError,
     },
+    /// The launcher announces more ranks than a run can have.
+    #[error("the launcher announces {size} ranks, and a run has at most {RANKS_MAX}")]
+    TooManyRanks {
+        /// The number of ranks.
+        size: u32,
+    },
     /// A variable that the launcher should have set.
     #[error("variable `{name}` {reason}")]
     Variable {
@@ -229,7 +235,7 @@ fn rendezvous(variable: Variables<'_>) -> Result<Rendezvous, LauncherError> {
         }
         error => error,
     })?;
-    check_size(size).map_err(|reason| LauncherError::Variable { name: "WORLD_SIZE", reason })?;
+    check_size(size)?;
     if rank >= size {
         let reason = format!("is {rank}, and `WORLD_SIZE` is {size}: ranks are 0 to {}", size.saturating_sub(1));
         return Err(LauncherError::Variable { name: rank_name, reason });
@@ -248,8 +254,8 @@ fn rendezvous(variable: Variables<'_>) -> Result<Rendezvous, LauncherError> {
 const RANKS_MAX: u32 = 1 << 20;
 
 /// Refuses more ranks than a run can have.
-fn check_size(size: u32) -> Result<(), String> {
-    if size > RANKS_MAX { Err(format!("is {size}; a run has at most {RANKS_MAX} ranks")) } else { Ok(()) }
+fn check_size(size: u32) -> Result<(), LauncherError> {
+    if size > RANKS_MAX { Err(LauncherError::TooManyRanks { size }) } else { Ok(()) }
 }
 
 const MISSING: &str = "is not set";
@@ -288,10 +294,9 @@ pub fn connect(variable: Variables<'_>, limit: Limit) -> Result<Launched, Unreac
         }
     }
     if let Some(mut space) = space {
-        if let Err(reason) = check_size(space.size()) {
-            let reasons = vec![format!("the number of ranks {reason}")];
+        if let Err(error) = check_size(space.size()) {
             let hint = "start fewer ranks".to_owned();
-            return Err(Unreachable { signs, reasons, hint });
+            return Err(Unreachable { signs, reasons: vec![error.to_string()], hint });
         }
         if space.size() > 1 {
             return Ok(Launched::InKeySpace(space));

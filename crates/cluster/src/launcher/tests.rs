@@ -91,7 +91,7 @@ fn the_missing_one_of_four_variables_is_named() {
         ),
         (
             &[("WORLD_SIZE", "4294967295"), ("RANK", "0"), ("MASTER_ADDR", "h"), ("MASTER_PORT", "1")],
-            "variable `WORLD_SIZE` is 4294967295; a run has at most 1048576 ranks",
+            "the launcher announces 4294967295 ranks, and a run has at most 1048576",
         ),
         (&[("WORLD_SIZE", "four"), ("RANK", "1")], "variable `WORLD_SIZE` is `four`, which is no valid number"),
     ] {
