@@ -150,13 +150,16 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Adds the devices below a device, down to the disks, but not other devices on those disks: other partitions and
-    /// volumes share no bytes with this device.
+    /// Adds the devices below a device, down to the disks, but not other devices on those disks: other volumes share no
+    /// bytes with this device, and other partitions only if their ranges overlap.
     fn add_below(&mut self, number: DeviceNumber, directory: &str) {
         let mut below = Vec::new();
         if self.system.exists(&format!("{directory}/partition")) {
             // The whole disk may be in use directly (by dm, or mounted), in spite of its partitions.
-            below.extend(directory.rsplit_once('/').map(|(whole, _)| whole.to_owned()));
+            if let Some((whole, _)) = directory.rsplit_once('/') {
+                below.push(whole.to_owned());
+                self.add_overlapping(directory, whole);
+            }
         }
         below.extend(
             self.system.list(&format!("{directory}/slaves")).iter().map(|name| format!("{directory}/slaves/{name}")),
@@ -176,6 +179,26 @@ impl<'a> Family<'a> {
                 let name = self.names.get(&number).cloned().unwrap_or_default();
                 self.add_loops(|other| other.is_same(&device.below), &name, Some(number));
             }
+        }
+    }
+
+    /// Adds the partitions of `whole` that share bytes with the one in `directory`: the kernel takes a partition table
+    /// as it is, also one whose partitions overlap.
+    fn add_overlapping(&mut self, directory: &str, whole: &str) {
+        let range = |directory: &str| {
+            let number = |file: &str| self.system.read(&format!("{directory}/{file}")).ok()?.trim().parse::<u64>().ok();
+            let start = number("start")?;
+            Some(start..start.saturating_add(number("size")?))
+        };
+        let Some(own) = range(directory) else { return };
+        let partitions = self.system.list(whole).into_iter().map(|entry| format!("{whole}/{entry}"));
+        let overlapping: Vec<_> = partitions
+            .filter(|other| other != directory && self.system.exists(&format!("{other}/partition")))
+            .filter(|other| range(other).is_some_and(|other| other.start < own.end && own.start < other.end))
+            .filter_map(|other| device_number_at(self.system, &other))
+            .collect();
+        for number in overlapping {
+            self.add_upwards(number);
         }
     }
 

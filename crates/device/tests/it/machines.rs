@@ -331,6 +331,21 @@ fn a_disk_is_held_by_mounts_of_its_partitions_and_of_devices_stacked_on_them() {
 }
 
 #[test]
+fn a_partition_is_held_by_those_that_overlap_it() {
+    let machine = machine("nvme-crypt");
+    let disk = "sys/devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+    let start = |first: u64| {
+        std::fs::write(machine.folder.path().join(disk).join("nvme0n1p1/start"), format!("{first}\n")).unwrap();
+        holders(&machine, "/dev/nvme0n1p1")
+    };
+    // The second begins at sector 1,050,624, the first has 1,048,576 sectors.
+    assert_eq!(start(2048), [mounted("nvme0n1p1", "/boot efi", 1)]);
+    let overlapping = start(2049);
+    assert!(overlapping.contains(&mounted("dm-0", "/", 1)), "{overlapping:?}");
+    assert!(overlapping.contains(&stacked("nvme0n1p2", "dm-0")), "{overlapping:?}");
+}
+
+#[test]
 fn a_mount_in_another_namespace_and_swap_hold_a_disk_and_an_idle_disk_is_free_by_any_name() {
     let machine = machine("md-raid1-sata");
     let of_sda = holders(&machine, "/dev/sda");
