@@ -9,6 +9,7 @@ use crate::{flags, limits, live, output, ranks, traced};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use trueio_fio::language::Written;
 use trueio_job::{CommandFiles, FileUse, JobFile, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::{JobSpec, Limit};
@@ -21,6 +22,9 @@ pub(crate) const ABOUT: &str = "Run job files, or a job given by flags";
 
 /// One-line description of `trueio explain`.
 pub(crate) const ABOUT_EXPLAIN: &str = "Print the plan of jobs, each value with its origin, without running them";
+
+/// For how long a baseline measures disturbed loads once more if most of them were disturbed.
+const SECOND_LOOK: Duration = Duration::from_secs(20);
 
 /// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -128,13 +132,14 @@ pub(crate) fn execute(
         Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches)).with_events(events);
     let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
     request.reporting.trace = channel;
+    let second_look = if kind == "baseline" { SECOND_LOOK } else { Duration::ZERO };
     let record = if is_live {
         request.reporting.interim_every = Some(live::INTERIM);
         // Dropped before anything is printed, so that the terminal is as it was.
         let mut live = Live::start().map_err(Failure::refused)?;
-        trueio_run::run(request, watch_signals(), &mut live)
+        trueio_run::run_looking_again(request, second_look, watch_signals(), &mut live)
     } else {
-        trueio_run::run(request, watch_signals(), &mut lines)
+        trueio_run::run_looking_again(request, second_look, watch_signals(), &mut lines)
     };
     lines.clear();
     let traced = trace.map_or(Ok(()), traced::Trace::finish);

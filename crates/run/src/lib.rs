@@ -41,6 +41,7 @@ mod printed;
 mod reached;
 mod replayed;
 mod reserved;
+mod second_look;
 mod setting;
 mod settle;
 mod sharing;
@@ -146,8 +147,23 @@ fn with_accepted_here(mut checks: Vec<String>) -> Vec<String> {
 ///
 /// `stop` ends the run early when it becomes true; [`watch_signals`] gives one that signals set.
 pub fn run(request: Request, stop: &AtomicBool, observer: &mut dyn Observer) -> RunRecord {
+    run_looking_again(request, Duration::ZERO, stop, observer)
+}
+
+/// [`run`], after which disturbed phases are measured once more, for at most `limit` together, if they are most of the
+/// phases; with a limit of zero never.
+pub fn run_looking_again(
+    request: Request,
+    limit: Duration,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> RunRecord {
     let mut session = Session::new(request, stop);
-    let outcome = contained(|| session.run_all(observer)).unwrap_or_else(bug).err().unwrap_or(Outcome::Complete);
+    let mut run = || {
+        session.run_all(observer)?;
+        if limit.is_zero() { Ok(()) } else { session.look_again(limit, observer) }
+    };
+    let outcome = contained(&mut run).unwrap_or_else(bug).err().unwrap_or(Outcome::Complete);
     session.finish(outcome)
 }
 
