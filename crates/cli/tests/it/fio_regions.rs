@@ -37,6 +37,25 @@ fn a_region_ends_where_the_device_ends() {
     );
 }
 
+/// Goal: a clone that begins after `filesize` on a longer file fails alone, and the others run.
+/// Method: the values are those of fio's HEAD: exit code 2 without `size`, and 1 with it.
+#[test]
+fn a_clone_beyond_filesize_leaves_the_others_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("f", 4 << 20);
+    for (size, code) in [("", 2), ("--size=2M", 1)] {
+        let line =
+            format!("fio --name=a --filename=f --rw=read --numjobs=4 --offset_increment=1M --filesize=2M {size}");
+        let words: Vec<&str> = line.split_whitespace().chain(["--output-format=json"]).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!(ran.code, Some(code), "{line}: {ran:?}");
+        let document: Value = serde_json::from_str(&ran.out).expect("a document");
+        let read: Vec<_> =
+            document["jobs"].as_array().expect("jobs").iter().map(|job| &job["read"]["io_bytes"]).collect();
+        assert_eq!(read, [2 << 20, 1 << 20], "{line}");
+    }
+}
+
 #[test]
 fn no_clone_writes_a_file_beyond_its_filesize() {
     let sandbox = Sandbox::new();

@@ -4,7 +4,7 @@
 
 use super::{planned, refused};
 use crate::language::{FioRequest, Written, meet_targets};
-use trueio_job::options::target::rows::{FILE_APPEND, REGION_NUMBER};
+use trueio_job::options::target::rows::{FILE_APPEND, FILESIZE, SIZE};
 use trueio_job::{CommandFiles, Machine, Refusal, Rule, explain_refusal_in, plan};
 use trueio_model::{JobSpec, Plan};
 use trueio_run::Targets;
@@ -17,7 +17,7 @@ const JOBS_MAX: usize = 64;
 struct Unstarted {
     /// The text of its refusal.
     text: String,
-    /// True if it counts as failed; a further clone whose region begins beyond the end of its device is a success in fio.
+    /// True if it counts as failed.
     is_failure: bool,
 }
 
@@ -58,11 +58,12 @@ fn take(request: &mut FioRequest) -> Vec<Unstarted> {
             return Vec::new();
         };
         let job = jobs.remove(at);
-        let is_clone = matches!(*refusal.rule, Rule::SizeBeyondTarget { .. }) && REGION_NUMBER.value_in(&job) > 0;
-        taken.push((
-            job.name,
-            Unstarted { text: explain_refusal_in(&refusal, &Written(&request.jobs)), is_failure: !is_clone },
-        ));
+        let is_failure = match *refusal.rule {
+            Rule::SizeBeyondTarget { offset_bytes, target_bytes, .. } => fails_beyond(&job, offset_bytes, target_bytes),
+            _ => true,
+        };
+        let text = explain_refusal_in(&refusal, &Written(&request.jobs));
+        taken.push((job.name, Unstarted { text, is_failure }));
     }
     if jobs.is_empty() {
         return Vec::new();
@@ -76,8 +77,55 @@ fn is_its_own(refusal: &Refusal, job: &JobSpec) -> bool {
     match *refusal.rule {
         Rule::SizeMissing { .. } | Rule::PercentOfNothing { .. } => true,
         Rule::SizeBeyondTarget { offset_bytes, target_bytes, .. } => {
-            offset_bytes >= target_bytes && !FILE_APPEND.value_in(job)
+            let is_beyond_filesize = FILESIZE.value_in(job).is_some_and(|(least, _)| offset_bytes >= least);
+            (offset_bytes >= target_bytes || is_beyond_filesize) && !FILE_APPEND.value_in(job)
         }
         _ => false,
+    }
+}
+
+/// Returns true if fio counts a job as failed whose region begins at `offset_bytes`, where its file or `filesize` ends or later.
+///
+/// Without a size there is nothing to transfer. A job with a size does not find a single I/O, and succeeds, unless its offset is beyond the
+/// `filesize` that its file does not have. Source: fio 3.42, `setup_files`, and its exit codes on a loop device.
+fn fails_beyond(job: &JobSpec, offset_bytes: u64, target_bytes: u64) -> bool {
+    let has_size = SIZE.value_in(job).is_some_and(|size| size.bytes().is_some());
+    match FILESIZE.value_in(job) {
+        Some((least, most)) if (least..=most).contains(&target_bytes) => offset_bytes == target_bytes && !has_size,
+        Some((least, _)) => offset_bytes > least || !has_size,
+        None => !has_size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::around::Reading;
+
+    /// Goal: a job beyond the end is a failure where fio reports one.
+    /// Method: the rows are exit codes of fio's HEAD for a loop device of 64 MiB.
+    #[test]
+    fn a_job_beyond_the_end_fails_where_it_fails_in_fio() {
+        const MIB: u64 = 1 << 20;
+        for (words, offset_mib, fails) in [
+            ("", 64, true),
+            ("", 65, true),
+            ("--size=1M", 64, false),
+            ("--size=1M", 65, false),
+            ("--size=50%", 65, true),
+            ("--filesize=64M", 64, true),
+            ("--filesize=64M", 65, false),
+            ("--filesize=64M --size=1M", 64, false),
+            ("--filesize=64M --size=1M", 65, false),
+            ("--filesize=1M", 1, true),
+            ("--filesize=1M", 65, true),
+            ("--filesize=1M --size=1M", 1, false),
+            ("--filesize=1M --size=1M", 2, true),
+        ] {
+            let line = format!("--name=a --rw=read {words}");
+            let line: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let request = crate::language::read(&line, &Reading::default()).expect("a job");
+            assert_eq!(fails_beyond(&request.jobs[0], offset_mib * MIB, 64 * MIB), fails, "{words} at {offset_mib}");
+        }
     }
 }
