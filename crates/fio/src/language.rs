@@ -264,13 +264,13 @@ pub(in crate::language) struct Word {
     value: Option<String>,
     position: Rc<Position>,
     value_column: Option<usize>,
-    /// Number of bytes of the trimmed value that are read; fio ignores what follows a number.
-    used: usize,
+    /// The bytes of the trimmed value that are read; of a calculation and of a list, fio reads one number.
+    used: std::ops::Range<usize>,
 }
 
 impl Word {
     fn new(option: FioOption, value: Option<String>, position: Rc<Position>, value_column: Option<usize>) -> Self {
-        let used = value.as_deref().map_or(0, |value| number::used_bytes(option, value.trim()));
+        let used = value.as_deref().map_or(0..0, |value| number::used(option, value.trim()));
         Self { option, value, position, value_column, used }
     }
 
@@ -280,7 +280,7 @@ impl Word {
     }
 
     fn text(&self) -> &str {
-        &self.typed()[..self.used]
+        &self.typed()[self.used.clone()]
     }
 
     /// Returns the value as typed, with what fio ignores.
@@ -313,8 +313,7 @@ impl Word {
 
     /// Returns the position of a part of the value: bytes of its trimmed text.
     fn value_position(&self, bytes: &std::ops::Range<usize>) -> Position {
-        let text = self.text();
-        let count = |to: usize| text.get(..to).map_or(0, |part| part.chars().count());
+        let count = |to: usize| self.typed().get(..self.used.start + to).map_or(0, |part| part.chars().count());
         match self.value_column {
             Some(column) => {
                 let lead = self.value.as_deref().map_or(0, |v| v.chars().count() - v.trim_start().chars().count());

@@ -308,6 +308,13 @@ pub(super) fn of_clone(job: &JobWords, clone: u64, index: u64, spec: &mut JobSpe
 }
 
 fn translate_seed(text: &str) -> Result<u64, String> {
+    // As in fio, a negative number is that much less than 2^64, and a number may have a suffix.
+    if let Ok(seed) = text.parse::<i64>() {
+        return Ok(seed as u64);
+    }
+    if let Ok(seed) = read_number(text, KbBase::Binary) {
+        return Ok(seed);
+    }
     match ValueKind::Seed.read(text)? {
         Value::Number(seed) => Ok(seed),
         _ => Err(format!("`{text}` is not a seed")),

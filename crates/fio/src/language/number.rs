@@ -1,17 +1,18 @@
 //! Numbers that text follows: what fio reads of them, and what it ignores.
 
 use super::options::{FioOption, Kind};
+use super::value::{KbBase, read_number};
+use std::ops::Range;
 use trueio_job::option::OptionRow;
 use trueio_job::value::ValueKind;
 
 /// Options without a largest value in fio. Above the largest here nothing changes in what is measured: as much is never
 /// reached, or is only kept in memory.
-const CLAMPED: [&str; 12] = [
+const CLAMPED: [&str; 11] = [
     "bwavgtime",
     "cpuload",
     "iopsavgtime",
     "log_avg_msec",
-    "log_hist_coarseness",
     "log_hist_msec",
     "openfiles",
     "trim_backlog",
@@ -29,11 +30,51 @@ pub(super) fn clamped(row: &OptionRow, number: u64) -> Option<u64> {
     }
 }
 
-/// Returns how many bytes of a value are read: of a calculation (`128*1`, `40+30`) fio reads the first number.
+/// Options whose bounds in fio are narrower than here: the smallest and the largest value.
+const BOUNDS: [(&str, u64, u64); 7] = [
+    ("ba", 1, u64::MAX),
+    ("log_compression", 1 << 10, 512 << 20),
+    ("log_entries", 1 << 10, 1 << 20),
+    ("log_hist_coarseness", 0, 6),
+    ("significant_figures", 1, 10),
+    ("verify_interval", 96, u64::MAX),
+    ("verify_offset", 48, u64::MAX),
+];
+
+/// Returns what is wrong with a number outside of its bounds in fio; `None`: nothing, or it is no number.
+pub(super) fn out_of_bounds(name: &str, text: &str, base: KbBase) -> Option<String> {
+    let number = read_number(text, base).ok()?;
+    let message = match BOUNDS.iter().find(|(other, ..)| *other == name) {
+        Some((_, least, _)) if number < *least => format!("the least value is {least}"),
+        Some((_, _, most)) if number > *most => format!("the largest value is {most}"),
+        None if name == "replay_align" && !number.is_power_of_two() => "the value is a power of two".to_owned(),
+        _ => return None,
+    };
+    Some(format!("`{text}` is out of range: {message}, as in fio"))
+}
+
+/// Characters that separate the numbers of a list.
+const SEPARATORS: [char; 3] = [',', ':', '-'];
+
+/// Options of one number that keep the last of a list; all others keep the first.
+const KEEP_LAST: [&str; 9] = [
+    "buffer_compress_percentage",
+    "dedupe_percentage",
+    "io_size",
+    "offset",
+    "offset_increment",
+    "rwmixread",
+    "rwmixwrite",
+    "size",
+    "zoneskip",
+];
+
+/// Returns the bytes of a value that are read: of a calculation (`128*1`, `40+30`) fio reads the first number, and of a list
+/// (`4k-8k`) for an option of one number the first or the last.
 ///
 /// Only what an operator separates from the number is ignored. A unit that does not exist (`4kfoo`) is a mistake of
 /// another size than the one that was asked for, and is refused.
-pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
+pub(super) fn used(option: FioOption, text: &str) -> Range<usize> {
     let is_one_number = match option.row() {
         Some(row) => matches!(
             row.kind,
@@ -48,7 +89,7 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
         None => matches!(option.kind(), Kind::Number | Kind::Time | Kind::Size),
     };
     if option.name() == "filesize" {
-        return if text.contains([',', ':', '-']) { text.len() } else { used_of_part(text).len() };
+        return if text.contains(SEPARATORS) { 0..text.len() } else { 0..used_of_part(text).len() };
     }
     let is_switch = match option.row() {
         Some(row) => row.kind == ValueKind::Bool,
@@ -57,16 +98,41 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
     // `per_job_logs=0/1`: of a switch fio reads the digits, and ignores all that follows.
     if is_switch && !text.starts_with("0x") && !text.starts_with("0X") {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        return if digits == 0 { text.len() } else { digits };
+        return if digits == 0 { 0..text.len() } else { 0..digits };
     }
+    // (The row of a rule has its own lists: rates, priorities, delays.)
     if !is_one_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
-        return text.len();
+        return 0..text.len();
     }
-    // `size=64k:64k`: a list of sizes, of which fio reads the first.
-    let is_size = option.row().is_some_and(|row| row.kind == ValueKind::Extent);
-    let ends = |c: char| ['*', '+', '/', '^'].contains(&c) || (is_size && c == ':');
-    let end = text.find(ends).unwrap_or(text.len());
-    text[..end].trim_end().len()
+    if option.row().is_none_or(|row| row.fio_name() == "startdelay") {
+        return 0..used_of_part(text).trim_end().len();
+    }
+    let mut used = 0..0;
+    let mut begin = 0;
+    for part in text.split(SEPARATORS) {
+        let is_number = part.starts_with(|c: char| c.is_ascii_digit());
+        if is_number && (begin == 0 || KEEP_LAST.contains(&option.name())) {
+            used = begin..begin + used_of_part(part).trim_end().len();
+        }
+        begin += part.len() + 1;
+    }
+    used
+}
+
+/// Returns a list of sizes without what fio ignores in each: of a calculation it reads the first number. `None`: nothing is ignored.
+pub(super) fn list_without_operators(row: &OptionRow, text: &str) -> Option<String> {
+    if !matches!(row.kind, ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::BlockRanges) {
+        return None;
+    }
+    let mut read = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(SEPARATORS) {
+        read.push_str(used_of_part(&rest[..at]));
+        read.push_str(&rest[at..=at]);
+        rest = &rest[at + 1..];
+    }
+    read.push_str(used_of_part(rest));
+    (read != text).then_some(read)
 }
 
 /// Returns the size or range that fio reads of a `filesize` with several parts; `None`: it reads the value as typed.
@@ -74,7 +140,7 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
 /// `,`, `:` and `-` separate parts. The first is the smallest size, the last the largest; a last part that is no number
 /// (`4k-`, `4k-x`) leaves one size. Of a part, an operator ends the number (`16-8k/8M-512M` is `16-512M`).
 pub(super) fn file_range(text: &str) -> Option<String> {
-    let parts: Vec<&str> = text.split([',', ':', '-']).map(|part| used_of_part(part).trim()).collect();
+    let parts: Vec<&str> = text.split(SEPARATORS).map(|part| used_of_part(part).trim()).collect();
     let [first, .., last] = parts[..] else { return None };
     let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     if !is_number(first) {

@@ -50,10 +50,15 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             let (used, typed) = (word.text(), word.typed());
             if used != typed {
                 let name = option.name();
-                problems.warn(format!(
-                    "job `{}`: `{name}={typed}` is read as `{used}`, as in fio: nothing is calculated",
-                    section.name
-                ));
+                let is_list = typed.contains([',', ':', '-']);
+                let why = if is_list { "one number of a list" } else { "nothing is calculated" };
+                problems
+                    .warn(format!("job `{}`: `{name}={typed}` is read as `{used}`, as in fio: {why}", section.name));
+            }
+            if let Some(message) = number::out_of_bounds(option.name(), used, base) {
+                let at = word.value_position(&(0..used.len()));
+                problems.add(Refused::Value, at, format!("`{}`: {message}", option.name()), None);
+                continue;
             }
             if let Some((kind, message)) = foreign(word) {
                 problems.add(kind, (*word.position).clone(), message, kind.hint());
@@ -170,7 +175,15 @@ impl<'a> LevelRows<'a> {
                 lowering.note(section, format!("`filesize={}` is read as `{range}`, as in fio", word.typed()));
                 word.with_value(range)
             }),
-            _ => clamp(row, word, section, base, lowering),
+            _ => number::list_without_operators(row, word.text())
+                .map(|list| {
+                    let (name, typed) = (option.name(), word.typed());
+                    problems.warn(format!(
+                        "job `{section}`: `{name}={typed}` is read as `{list}`, as in fio: nothing is calculated"
+                    ));
+                    word.with_value(list)
+                })
+                .or_else(|| clamp(row, word, section, base, lowering)),
         };
         take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
     }
@@ -287,7 +300,7 @@ fn take(
             }
         }
         // fio reads 0 as 1.
-        ("loops", "0") => "1",
+        ("loops" | "thinktime_blocks" | "rate_cycle" | "replay_scale", "0") => "1",
         ("invalidate", "" | "1") => Invalidate::EachPass.word(),
         // fio probes whether the kernel supports READ and WRITE; every kernel with io_uring that is still maintained does.
         ("nonvectored", "-1") => "1",

@@ -271,7 +271,6 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
 fn of_a_calculation_the_first_number_is_read_with_a_warning() {
     for (option, name, value) in [
         ("--ioengine=libaio --iodepth=128*1", "iodepth", "128"),
-        ("--size=64k:64k:64k", "size", "64k"),
         ("--runtime=40+30", "runtime", "40s"),
         ("--runtime=60*5", "runtime", "60s"),
         ("--ramp_time=5+5", "ramp_time", "5s"),
@@ -281,6 +280,10 @@ fn of_a_calculation_the_first_number_is_read_with_a_warning() {
         ("--thinktime=10*2", "thinktime", "10us"),
         ("--numjobs=1+1", "numjobs", ""),
         ("--rw=randrw --number_ios=5^2", "number_ios", "5"),
+        ("--bs=4k*2", "bs", "4k"),
+        ("--bs=4*1024", "bs", "4"),
+        ("--rw=rw --bs=4k*2,8k+1", "bs", "4k,8k,8k"),
+        ("--bsrange=1k*2-4k*2", "bsrange", "1k-4k"),
     ] {
         let request = line(&format!("--name=j --size=1m {option}"));
         assert_eq!((request.jobs.len(), text(&request.jobs[0], name)), (1, value), "{option}");
@@ -302,7 +305,6 @@ fn a_number_that_has_no_largest_value_in_fio_is_the_largest_here() {
         ("trim_backlog_batch", "1048576"),
         ("openfiles", "65536"),
         ("log_avg_msec", "3600000"),
-        ("log_hist_coarseness", "6"),
     ] {
         let options = "--rw=randrw --verify=md5 --nrfiles=2 --trim_percentage=10 --verify_backlog=9 --trim_backlog=9";
         let request = line(&format!("--name=j --size=1m {options} --{option}=10000000"));
@@ -312,6 +314,56 @@ fn a_number_that_has_no_largest_value_in_fio_is_the_largest_here() {
     }
     let error = wrong("--name=j --size=1m --ioengine=libaio --iodepth=10000000").render();
     assert_eq!(error.matches("error:").count(), 1, "another depth is another measurement\n{error}");
+}
+
+/// Goal: of a list for an option of one number, the number that fio uses is used, with a warning.
+/// Method: the values are those of fio's HEAD.
+#[test]
+fn one_number_of_a_list_is_used_where_an_option_has_one() {
+    for (option, name, value) in [
+        ("--size=16k:32k", "size", "32k"),
+        ("--size=16k,32k", "size", "32k"),
+        ("--size=16k-32k", "size", "32k"),
+        ("--size=16k-", "size", "16k"),
+        ("--size=64k:64k:64k", "size", "64k"),
+        ("--offset=4k-8k", "offset", "8k"),
+        ("--io_size=16k-32k", "io_size", "32k"),
+        ("--rwmixread=70:30", "rwmixread", "30"),
+        ("--loops=2:3", "loops", "2"),
+        ("--ioengine=libaio --iodepth=2-4", "iodepth", "2"),
+    ] {
+        let request = line(&format!("--name=j --rw=rw --size=1m {option}"));
+        assert_eq!(text(&request.jobs[0], name), value, "{option}");
+        let warnings = request.warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("one number of a list"), "{option}: {warnings:?}");
+    }
+}
+
+#[test]
+fn a_number_out_of_fios_bounds_is_refused() {
+    for option in [
+        "log_hist_coarseness=9",
+        "significant_figures=0",
+        "significant_figures=11",
+        "log_entries=10",
+        "verify_interval=3",
+        "verify_offset=1",
+        "replay_align=3",
+        "ba=0",
+    ] {
+        let error = wrong(&format!("--name=j --size=1m --{option}")).render();
+        assert!(error.contains("is out of range: ") && error.matches("error:").count() == 1, "{option}: {error}");
+    }
+    line("--name=j --size=1m --rw=write --verify=md5 --verify_interval=96 --log_entries=1024 --significant_figures=10");
+}
+
+#[test]
+fn a_number_that_is_zero_in_fio_is_one_and_a_seed_may_be_any_number() {
+    let job = |option: &str| line(&format!("--name=j --rw=write --size=1m {option}")).jobs.remove(0);
+    assert_eq!(text(&job("--thinktime=10 --thinktime_blocks=0"), "thinktime_blocks"), "1");
+    assert_eq!(text(&job("--randseed=-1"), "randseed"), u64::MAX.to_string());
+    assert_eq!(text(&job("--randseed=1k"), "randseed"), "1024");
+    assert_eq!(text(&job("--randseed=0x10"), "randseed"), "16");
 }
 
 #[test]
