@@ -51,7 +51,7 @@ pub(super) fn files(
     lowering: &mut Lowering,
     problems: &mut Problems,
 ) -> bool {
-    if let Some(word) = job.word("directory") {
+    if let Some(word) = directory(job, lowering) {
         match ValueKind::Paths.read(word.text()) {
             Ok(Value::Paths(paths)) => {
                 let path = paths[clone as usize % paths.len()].clone();
@@ -128,6 +128,27 @@ pub(super) fn files(
     true
 }
 
+/// Returns the word that sets the directory. On a command line fio puts a directory in front of the names that follow it only.
+fn directory<'a>(job: &'a JobWords, lowering: &mut Lowering) -> Option<&'a Word> {
+    let last = job.word("directory")?;
+    let names = job.all_words("filename");
+    let is_after = |word: &&Word| names.iter().all(|name| precedes(name, word));
+    if names.is_empty() || job.word("read_iolog").is_some() || !is_after(&last) {
+        return Some(last);
+    }
+    lowering.note(
+        &job.section.name,
+        "`directory` has no effect on a `filename` before it on the command line, as in fio".to_owned(),
+    );
+    job.all_words("directory").into_iter().rev().find(|word| !is_after(word))
+}
+
+/// Returns true if `one` is before `other` on the command line.
+fn precedes(one: &Word, other: &Word) -> bool {
+    let (one, other) = (&one.position, &other.position);
+    one.path.is_none() && other.path.is_none() && one.line < other.line
+}
+
 /// Sets the files that `filename` names.
 fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut Lowering, problems: &mut Problems) {
     let Some(last) = job.word("filename") else { return };
@@ -141,6 +162,15 @@ fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut 
         }
         named.extend(paths);
     }
+    let nrfiles_word = job.word("nrfiles").filter(|word| precedes(last, word));
+    if nrfiles_word.is_some() && nrfiles < named.len() as u64 {
+        let sentence = format!(
+            "the first {nrfiles} of the {} files of `filename` are used, as in fio: `nrfiles` follows it",
+            named.len()
+        );
+        lowering.note(&job.section.name, sentence);
+        named.truncate(nrfiles as usize);
+    }
     if let Some(directory) = spec.options.get("directory").map(|directory| directory.text.clone()) {
         below(&directory, &mut named, &job.section.name, lowering);
     }
@@ -151,7 +181,7 @@ fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut 
         repeat_files(&job.section.name, (count as u64, named.len() as u64), spec, lowering);
     }
     spec.set("filename", write_paths(&named), last.origin());
-    if nrfiles > 1 {
+    if nrfiles > 1 && nrfiles != count as u64 {
         let sentence = "`nrfiles` has no effect: `filename` names the files".to_owned();
         lowering.note(&job.section.name, sentence);
     }

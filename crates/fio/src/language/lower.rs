@@ -21,6 +21,7 @@ use trueio_job::options::content::rows::{
     VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
 };
 use trueio_job::options::limits::rows::EXITALL;
+use trueio_job::options::output::rows::{WRITE_BW_LOG, WRITE_HIST_LOG, WRITE_IOPS_LOG, WRITE_LAT_LOG};
 use trueio_job::plan::join_path;
 use trueio_model::{FioJob, FioWord, JobSpec, Origin};
 
@@ -125,8 +126,19 @@ fn lower_clone(
         return None;
     }
     of_clone(job, clone, lowering.jobs.len() as u64, &mut spec, problems);
+    logs_of_clone(job, clone, &mut spec);
     verify_files(job, clone, lowering, &mut spec);
     Some(spec)
+}
+
+/// Names the logs of a further clone that have no name of their own: by the section, not by its `name`, as in fio.
+fn logs_of_clone(job: &JobWords, clone: u64, spec: &mut JobSpec) {
+    for log in [&WRITE_BW_LOG, &WRITE_LAT_LOG, &WRITE_IOPS_LOG, &WRITE_HIST_LOG] {
+        let is_unnamed = job.all_words(log.name).last().is_some_and(|word| word.text().is_empty());
+        if let Some(set) = spec.options.get_mut(log.name).filter(|_| clone > 0 && is_unnamed) {
+            clone_name(job.section, clone).clone_into(&mut set.text);
+        }
+    }
 }
 
 /// Names the files of the job's verification as fio does: its verify state by the job's name and its number in the run, and

@@ -140,3 +140,16 @@ fn only_selected_jobs_of_files_and_of_the_command_line_are_read() {
     let none = read(&words("--section=q --name=w --size=1m"), &world).unwrap_err();
     assert!(none.render().contains("no job is defined"), "{}", none.render());
 }
+
+/// Goal: logs without a name have fio's names: the first clone's that of the job, the others' that of the section.
+#[test]
+fn an_unnamed_log_of_a_further_clone_has_the_name_of_the_section() {
+    for file in [
+        "[sec]\nname=o\nnumjobs=3\nsize=1m\nwrite_bw_log\nwrite_lat_log=l\n",
+        "[global]\nwrite_bw_log=\nwrite_lat_log=l\n[sec]\nname=o\nnumjobs=3\nsize=1m\n",
+    ] {
+        let jobs = read_job_file("job.fio", file, &World::default()).expect("jobs").jobs;
+        let names: Vec<_> = jobs.iter().map(|job| (text(job, "write_bw_log"), text(job, "write_lat_log"))).collect();
+        assert_eq!(names, [("o", "l"), ("sec", "l"), ("sec", "l")], "{file}");
+    }
+}

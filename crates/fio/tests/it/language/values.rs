@@ -396,6 +396,28 @@ fn a_directory_precedes_an_absolute_name() {
     assert!(request.notes.iter().any(|note| note.contains("`/mnt/x/a/b`")), "{:?}", request.notes);
 }
 
+/// Goal: on a command line, `directory` and `nrfiles` apply to names as in fio, which reads words in their order.
+/// Method: the values are those of fio's HEAD.
+#[test]
+fn on_a_command_line_the_order_of_files_directory_and_count_decides() {
+    for (words, directory, names) in [
+        ("--filename=/a/b --directory=d", "", "/a/b"),
+        ("--filename=x --directory=d", "", "x"),
+        ("--directory=c --filename=x --directory=d", "c", "x"),
+        ("--directory=d --filename=x", "d", "x"),
+        ("--filename=x:y:z --nrfiles=2", "", "x:y"),
+        ("--nrfiles=1 --filename=x:y", "", "x:y"),
+        ("--filename=x:y --nrfiles=3", "", "x:y"),
+    ] {
+        let request = line(&format!("--name=j --size=1m {words}"));
+        let found = ["directory", "filename"].map(|name| text(&request.jobs[0], name));
+        assert_eq!(found, [directory, names], "{words}");
+    }
+    let file = "[j]\nfilename=x:y\nnrfiles=1\ndirectory=d\nsize=1m\n";
+    let job = read_job_file("job.fio", file, &World::default()).expect("a job").jobs.remove(0);
+    assert_eq!(["directory", "filename"].map(|name| text(&job, name)), ["d", "x:y"], "a file has no order");
+}
+
 #[test]
 fn placement_hints_are_refused_only_where_they_would_be_sent() {
     for options in ["--dataplacement=none", "--fdp=0 --plids=1,2 --plid_select=roundrobin", "--filetype=file"] {
