@@ -37,6 +37,34 @@ fn a_region_ends_where_the_device_ends() {
     );
 }
 
+/// Goal: strided zones transfer `size` also on a shorter device, in zones that begin again, as fio's HEAD does.
+#[test]
+fn strided_zones_begin_again_where_the_device_ends() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 4 << 20);
+    let of = |words: &str| {
+        let zones = "--zonemode=strided --zonesize=64k --zoneskip=64k";
+        bytes(&sandbox, &format!("--name=a --filename={} {zones} {words}", disk.device))
+    };
+    for rw in ["read", "randread"] {
+        assert_eq!(of(&format!("--rw={rw} --size=8M")), [(8 << 20, 0)], "{rw}");
+    }
+    assert_eq!(of("--rw=read --size=8M --io_size=1M"), [(1 << 20, 0)]);
+    assert_eq!(of("--rw=read"), [(4 << 20, 0)]);
+}
+
+/// Goal: `falloc` extends an existing empty file, also to read it, as fio does.
+#[test]
+fn falloc_reads_an_empty_file_that_it_extends() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", "");
+    assert_eq!(bytes(&sandbox, "--name=a --filename=f --ioengine=falloc --rw=read --size=64k"), [(64 << 10, 0)]);
+    assert_eq!(fs::metadata(sandbox.path("f")).expect("the file").len(), 64 << 10);
+}
+
 /// Goal: a clone that begins after `filesize` on a longer file fails alone, and the others run.
 /// Method: the values are those of fio's HEAD: exit code 2 without `size`, and 1 with it.
 #[test]

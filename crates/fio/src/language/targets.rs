@@ -15,9 +15,10 @@ use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
+use trueio_job::options::limits::rows::IO_SIZE;
 use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
 use trueio_job::options::process::rows::UID;
-use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER};
+use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SIZE};
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
@@ -82,9 +83,12 @@ pub fn meet_targets(
         }
         problems.extend(other_scheduler(spec, facts));
         let forbids_files = forbidding(spec, settings);
-        let may_grow = !is_changing || (kind == Some(EngineKind::Falloc) && writes(spec));
+        let may_grow = !is_changing || kind == Some(EngineKind::Falloc);
         if replayed.is_none() && !settings.is_readonly && may_grow && !is_offline {
-            grow(spec, facts, is_writing);
+            grow(spec, facts, is_writing && (!is_changing || writes(spec)));
+        }
+        if replayed.is_none() {
+            pass_over_zones_again(spec, facts);
         }
         if replayed.is_none() && !is_changing {
             complete_last_block(spec, facts);
@@ -380,6 +384,26 @@ fn complete_last_block(spec: &mut JobSpec, facts: &dyn FactsSource) {
     if !spec.options.contains_key("io_size") {
         // (As if it had been typed: then the last I/O is a whole one.)
         spec.set("io_size", given.text, given.origin);
+    }
+}
+
+/// Lets a job with strided zones transfer its `size` also on a device that is shorter: as in fio, its zones begin again.
+fn pass_over_zones_again(spec: &mut JobSpec, facts: &dyn FactsSource) {
+    let Some(size) = spec.options.get(SIZE.name).cloned() else { return };
+    let (begin, end) = region(spec);
+    if ZONEMODE.value_in(spec) != ZoneMode::Strided || spec.options.contains_key(IO_SIZE.name) || end == u64::MAX {
+        return;
+    }
+    let paths = paths(spec);
+    let of_each = (end - begin) / paths.len().max(1) as u64;
+    let is_shorter = |path: &String| match facts.look(path) {
+        Target::Present(found) if found.kind == TargetKind::BlockDevice => {
+            found.size_bytes.value.is_some_and(|there| (begin..begin.saturating_add(of_each)).contains(&there))
+        }
+        _ => false,
+    };
+    if !paths.is_empty() && paths.iter().all(is_shorter) {
+        spec.set(IO_SIZE.name, size.text, size.origin);
     }
 }
 

@@ -322,7 +322,7 @@ pub(crate) fn existing_file(
     let name = values.ledger.name_of(&plain(path), path);
     decisions.spell(plain(path), &name);
     let may_grow = facts.kind == TargetKind::File
-        && !(usage.moves_no_data && usage.needs_content)
+        && !(usage.moves_no_data && usage.needs_content && values.get(REGION_RULES) == RegionRules::Exact)
         && values.get(EXTEND_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
     let appends = values.get(FILE_APPEND);
     let is_device = facts.kind == TargetKind::BlockDevice;
