@@ -44,6 +44,15 @@ const fn drawn_end(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// Blocks of several sizes that begin anywhere.
+const fn beyond_end(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "a block can be drawn that ends beyond the file, and a job that draws it ends there, with blocks left",
+        "it goes on until `size`",
+    )
+}
+
 /// A job that only creates its files, with a log.
 const fn no_logs(options: &'static [&'static str]) -> Difference {
     difference(options, "empty logs are created", "no logs: nothing is measured")
@@ -334,19 +343,32 @@ pub const DIFFERENCES: &[Difference] = &[
     unaligned(&["direct=1", "pre_read=1"]),
     unaligned(&["buffered=0", "pre_read=1"]),
     in_order(
-        &["filename", "directory"],
-        "on a command line, `directory` has no effect after `filename`: the files are in the working directory",
-        "`directory` applies in any order, as fio applies it in a job file",
-    ),
-    in_order(
         &["buffer_pattern", "scramble_buffers=1"],
         "on a command line, after `buffer_pattern`, the time of each I/O is written over the pattern",
         "the pattern is written whole",
     ),
     difference(
-        &["verify_offset=0"],
-        "refused: a value below the length of its header",
-        "0 is the default: the header is at the beginning of its interval",
+        &["random_generator=lfsr", "ba="],
+        "blocks are numbered in units of `ba`: the job ends at the first one beyond its file, as a success",
+        "each block is transferred",
+    ),
+    difference(
+        &["ioengine=mmap", "file_append=1"],
+        "refused: the engine does not extend files",
+        "the file is extended before it is mapped, and the job writes what was added",
+    ),
+    mapped(&["ioengine=mmap", "create_only=1"]),
+    beyond_end(&["bs_unaligned=1", "rw=rand", "bsrange="]),
+    beyond_end(&["bs_unaligned=1", "rw=rand", "bssplit="]),
+    difference(
+        &["ioengine=null", "pre_read=1"],
+        "a file that no engine opens is read before the run: the job crashes",
+        "nothing is read before the run",
+    ),
+    difference(
+        &["ioengine=vsync", "iodepth="],
+        "the last batch of adjacent blocks is not counted",
+        "each block is counted",
     ),
     difference(
         &["bs=2g"],
@@ -395,14 +417,14 @@ mod tests {
 
     #[test]
     fn an_order_of_options_is_part_of_the_difference() {
-        let late = "rw=read filename=a size=64k directory=d";
+        let late = "rw=write buffer_pattern=0x55 size=64k scramble_buffers=1";
         let rules = covering(late);
         assert_eq!(rules.len(), 1, "{rules:?}");
         let set: Vec<String> = late.split(' ').map(str::to_owned).collect();
         let early = rules[0].reversed(&set).expect("another order").join(" ");
-        assert_eq!(early, "rw=read directory=d size=64k filename=a");
+        assert_eq!(early, "rw=write scramble_buffers=1 size=64k buffer_pattern=0x55");
         assert!(covering(&early).is_empty());
-        assert!(covering("rw=read filename=a size=64k").is_empty());
+        assert!(covering("rw=write buffer_pattern=0x55 size=64k").is_empty());
         let any = covering("loops=2 rw=randread io_submit_mode=offload");
         assert!(any.len() == 1 && any[0].reversed(&set).is_none(), "{any:?}");
     }
