@@ -82,7 +82,7 @@ const KNOWN: [Known; 16] = [
     known(
         "run --ioengine psync --iodepth 4 --size 64k",
         "error: job `job` was not started\n  because: `--iodepth 4`, but the engine `psync` has one I/O in flight at a time\n  \
-         set by: --iodepth\n  rule: depth_on_blocking_engine\n\nhint: use `--ioengine io_uring` or \"libaio\" for a queue, \
+         set by: --iodepth\n  rule: depth_on_blocking_engine\n\nhint: use `--ioengine io_uring` or `--ioengine libaio` for a queue, \
          or `--numjobs` for more workers\n",
     ),
     known(

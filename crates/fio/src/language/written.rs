@@ -173,6 +173,14 @@ mod tests {
         let deep = text(Rule::DepthOnBlockingEngine { engine, depth: 4 }, deep);
         assert!(deep.contains("`--iodepth=0x4`, but") && deep.contains("use `--ioengine=io_uring`"), "{deep}");
 
+        let fixed = |case: Case| {
+            let lacks = Rule::EngineLacks { engine, lack: "cannot poll".to_owned(), case };
+            text(lacks, job(true, Vec::new())).lines().last().unwrap_or_default().to_owned()
+        };
+        assert_eq!(fixed(Case::EnginePolls), "hint: use `--ioengine=io_uring` or `--ioengine=pvsync2`");
+        let removed = Rule::BadValue { option: "unlink_each_loop", reason: "`a` exists".to_owned() };
+        assert!(text(removed, job(true, Vec::new())).contains("hint: leave `--unlink_each_loop` out"));
+
         let mut buffered = job(true, vec![word("buffered", None, "0", flag("--buffered"))]);
         buffered.set("direct", "require", flag("--buffered"));
         let lacks = Rule::EngineLacks { engine, lack: "has no `direct`".to_owned(), case: Case::DirectUsb };

@@ -54,14 +54,14 @@ cases! {
     fio {
         // Engines.
         EngineTrims: "trims with an engine that cannot trim", "nothing would be trimmed", "use `ioengine = \"io_uring\"`";
-        EngineFlags: "`atomic`, `uncached` or `nowait` with an engine without RWF flags", "the flag would have no effect", "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
-        EnginePolls: "`hipri` with an engine that cannot poll", "completions would arrive by interrupt", "use `ioengine = \"io_uring\"` or \"pvsync2\"";
+        EngineFlags: "`atomic`, `uncached` or `nowait` with an engine without RWF flags", "the flag would have no effect", "use `ioengine = \"pvsync2\"`, `ioengine = \"libaio\"` or `ioengine = \"io_uring\"`";
+        EnginePolls: "`hipri` with an engine that cannot poll", "completions would arrive by interrupt", "use `ioengine = \"io_uring\"` or `ioengine = \"pvsync2\"`";
         PolledTrims: "`hipri` of a job that trims", "trims are not polled", "leave `hipri` out";
         PolledShare: "`hipri_percentage` below 100 with `hipri` and `ioengine=io_uring`", "a ring polls for all completions or for none", "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run at the same time";
         EngineRing: "`fixedbufs`, `registerfiles`, `sqthread_poll`, `force_async` or `nonvectored` without a ring", "the option would have no effect", "use `ioengine = \"io_uring\"`";
         CpuAlone: "`ioengine=cpuio` without `cpuload`, or without `runtime` and `exit_on_io_done`", "it would do nothing, or not end", "set it next to the engine";
         EngineOfFiles: "`ioengine=falloc`, `ftruncate` or `e4defrag` on a block device", "it changes the space of files", "name a file, or choose another engine";
-        EngineOnlyWrites: "`ioengine=ftruncate` or `e4defrag` of a job that does not only write", "it reads and trims nothing", "set `rw` to \"write\" or \"randwrite\"";
+        EngineOnlyWrites: "`ioengine=ftruncate` or `e4defrag` of a job that does not only write", "it reads and trims nothing", "set `rw = \"write\"` or `rw = \"randwrite\"`";
         CutsData: "`ioengine=ftruncate` on a file that goes on after the region", "its data would be lost", "set a `size` that reaches the end of the file, or use a new file";
         EngineRemakes: "`unlink_each_loop` with an engine that does not write files, or with `ioengine=mmap`", "the file would not be replaced", "choose an engine that writes files, or leave it out";
         EngineFills: "`fill_device` with an engine that does not write files, or with `ioengine=mmap`", "nothing would be filled", "choose an engine that writes files, or leave it out";
@@ -73,7 +73,7 @@ cases! {
         NamesSized: "blocks of several sizes with a metadata engine", "files are counted in I/Os of one size", "set one `bs`";
         NamesPaced: "a rate, minimum rate or `thinktime` with a metadata engine whose files have several blocks", "most of the counted I/Os would do nothing", "set a `bs` as large as `filesize`, so that each file is one I/O";
         NamesSteady: "`steadystate` with a metadata engine, of bytes or of files with several blocks", "the value would not be that of files", "set `steadystate=iops:…`, and a `bs` as large as `filesize`";
-        EnginePriorities: "`cmdprio_percentage` or `cmdprio_bssplit` with an engine other than `io_uring` and `libaio`", "single I/Os would have no priority", "use `ioengine = \"io_uring\"` or \"libaio\"; `prio` and `prioclass` are of all I/Os";
+        EnginePriorities: "`cmdprio_percentage` or `cmdprio_bssplit` with an engine other than `io_uring` and `libaio`", "single I/Os would have no priority", "use `ioengine = \"io_uring\"` or `ioengine = \"libaio\"`; `prio` and `prioclass` are of all I/Os";
         DirectUsb: "`ioengine=uas` with `direct=0`", "it passes no page cache", "leave `direct` out";
         UsbPorts: "`ioengine=uas` without the port of one disk as `filename`", "the disk is unknown", "`trueio usb list` lists the ports; several disks are several jobs; leave `directory` out";
         UsbPaths: "the port of a USB disk as `filename` with another engine than `uas`", "other engines open paths", "set `ioengine = \"uas\"`, or name the block device or file (`./usb:…`)";

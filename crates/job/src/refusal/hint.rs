@@ -10,7 +10,7 @@ const COMMAND_NOT_ALLOWED: &str = "only a study starts other programs: built-in 
 const ENGINE_UNAVAILABLE: &str =
     "`trueio doctor` lists the engines that work here; without `ioengine` one of them is chosen";
 const DEPTH_ON_BLOCKING_ENGINE: &str =
-    "use `ioengine = \"io_uring\"` or \"libaio\" for a queue, or `numjobs` for more workers";
+    "use `ioengine = \"io_uring\"` or `ioengine = \"libaio\"` for a queue, or `numjobs` for more workers";
 const MAPS_BEYOND_MEMORY: &str =
     "set `norandommap`, one size of blocks, larger blocks, or a smaller `size`: blocks of one size need no map";
 const POLL_IMPOSSIBLE: &str =
@@ -112,6 +112,9 @@ impl Rule {
 
 /// Returns what `option` takes, unless the reason contains it already.
 fn value_hint(option: &str, reason: &str) -> String {
+    if crate::table::row(option).is_some_and(|row| row.is_switch()) {
+        return format!("leave `{option}` out");
+    }
     match crate::table::row(option).map(|row| row.kind.takes()) {
         Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
         _ => OPTIONS_PAGE.to_owned(),
