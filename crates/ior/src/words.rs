@@ -137,12 +137,23 @@ pub(crate) fn size(option: &str, text: &str) -> Result<u64, String> {
     };
     let bytes = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let bytes = bytes.filter(|bytes| *bytes > 0);
-    bytes.ok_or_else(|| format!("`{option} {text}` is no size such as `4k`, `2m` or `1g`"))
+    // Numbers of segments, items and items in each directory.
+    let what =
+        if ["-s", "-n", "-I"].contains(&option) { "whole number above 0" } else { "size such as `4k`, `2m` or `1g`" };
+    bytes.ok_or_else(|| format!("`{option} {text}` is no {what}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_that_is_none_is_not_called_a_size() {
+        for option in ["-s", "-n", "-I"] {
+            assert_eq!(size(option, "0").unwrap_err(), format!("`{option} 0` is no whole number above 0"));
+        }
+        assert!(size("-b", "0").unwrap_err().contains("is no size such as"));
+    }
 
     const KNOWN: &[Known] = &[
         Known { letter: 'b', name: "", takes_value: true, fate: Fate::Used },
