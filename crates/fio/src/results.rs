@@ -9,7 +9,7 @@
 //! within 1/128 of the bucket's middle, and is reported within another 1/128. fio counts all latencies above 2^34 ns
 //! (17 s) in one bucket. Plain `json` contains only the requested percentiles; then there is no histogram.
 //!
-//! Limits: fio's JSON contains neither the device's identity nor the kernel nor whether the I/O reached the disk.
+//! Limits: before fio 3.16 the time of a job is that of its longest direction, from which its CPU time follows. fio's JSON contains neither the device's identity nor the kernel nor whether the I/O reached the disk.
 //!
 //! Source: `stat.c` of fio 3.1, 3.7, 3.16 and 3.42 (`show_thread_status_json`, `add_ddir_status_json`): `bw_bytes` came with
 //! 3.7, `N` after 3.16; and the JSON of real runs of fio 3.33 and 3.42 in `tests/results`.
@@ -282,7 +282,9 @@ fn job(at: &JsonNode<'_>, name: String) -> Result<ForeignJob, ResultError> {
         }
     }
     let cpu = || Some(at.number("usr_cpu").ok()? + at.number("sys_cpu").ok()?);
-    let runtime_ms = at.number("job_runtime").ok();
+    // fio 3.1 and 3.7 do not have it: then it is that of the job's longest direction.
+    let longest_ms = ops.iter().map(|op: &ForeignOp| op.elapsed_ns as f64 / 1e6).fold(0.0, f64::max);
+    let runtime_ms = at.number("job_runtime").ok().or(Some(longest_ms).filter(|ms| *ms > 0.0));
     Ok(ForeignJob {
         name,
         error: at.value.get("error").and_then(Value::as_i64).ok_or_else(|| at.missing("error"))?,

@@ -160,6 +160,7 @@ fn results_in_the_form_of_old_versions_give_their_figures() {
         assert_eq!((lat.count, lat.max_ns, lat.percentile_ns(99.0)), (1000, 90_000, Some(44_800)), "{version}");
         assert_eq!(lat.percentiles.len(), 4, "{version}: the zeros of unused places are none");
         assert_eq!(run.jobs[0].option(&run, "bs"), Some("4k"), "{version}");
+        assert_eq!(run.jobs[0].cpu_ns.map(f64::round), Some(57_500_000.0), "{version}: 5.75 % of a second");
         let both = format!("{0}{0}", sample(&format!("json-{version}.json")).replacen("1600000000", "1600000060", 1));
         assert_eq!(parse_all(&(sample("err_enospc.json") + &both)).expect(version).len(), 2, "{version}");
     }
