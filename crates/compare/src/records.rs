@@ -84,6 +84,8 @@ struct Entry {
     elapsed_ns: u64,
     /// The span of one row.
     row_ns: u64,
+    /// True if it is of a result of fio.
+    is_of_fio: bool,
     /// Why the figures do not stand.
     objection: Option<String>,
     options: Vec<(String, String)>,
@@ -208,6 +210,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     dependence: None,
                     elapsed_ns: 0,
                     row_ns: 0,
+                    is_of_fio: true,
                     objection: failed,
                     options: row.options,
                 };
@@ -265,6 +268,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         dependence,
         elapsed_ns,
         row_ns,
+        is_of_fio: false,
         objection,
         options: Vec::new(),
     }
@@ -438,6 +442,13 @@ fn percentile_interval(
     alpha: f64,
     log_ratio: f64,
 ) -> Result<(Interval, u32), String> {
+    // (Also one with buckets: how wide an interval of them is depends on how the I/Os follow each other.)
+    if let Some(entry) = [first, this].into_iter().find(|entry| entry.is_of_fio) {
+        let name = &entry.side.name;
+        return Err(format!(
+            "the result of `{name}` does not show how its I/Os depend on each other, as no result of fio does"
+        ));
+    }
     let ends = |entry: &Entry| -> Result<(f64, f64), String> {
         let name = &entry.side.name;
         let (low, high) = quantile_interval(&entry.side.latency, q, entry.dependence.as_ref(), entry.elapsed_ns, alpha)
@@ -518,6 +529,7 @@ mod tests {
             dependence,
             elapsed_ns,
             row_ns: 0,
+            is_of_fio: false,
             objection: None,
             options: Vec::new(),
         }
@@ -549,5 +561,7 @@ mod tests {
         assert!(dependent.contains("a new record of about 60.0 s has one"), "{dependent}");
         let unknown = reason(&long, &entry(30_000, None, 30_000_000_000));
         assert!(unknown.contains("does not show how its I/Os depend on each other"), "{unknown}");
+        let fios = reason(&long, &Entry { is_of_fio: true, ..entry(30_000, None, 0) });
+        assert!(fios.contains("as no result of fio does"), "{fios}");
     }
 }
