@@ -653,7 +653,7 @@ impl Selftest {
         let lift = |_: &File| group.set_meanwhile(FAR);
         let long = [SHORT, &[READS, REQUIRE, ("runtime", "2s")]].concat();
         let row = |record: &RunRecord| {
-            let named = naming(findings_of(record), "io_limits", "was lifted, or set, meanwhile");
+            let named = naming(findings_of(record), "io_limits", " s on; its processes reached");
             let rate = stage::bytes_a_second(record);
             let why_not = (rate < 2 * LIMIT).then(|| {
                 format!("the disk was too slow: without the limit, too, the group read {}/s", units::format_bytes(rate))

@@ -96,7 +96,7 @@ pub fn io_hierarchy(system: &System) -> Option<IoHierarchy> {
 }
 
 /// Returns the process's own group of a controller and all visible ones above it; empty if none is mounted.
-fn groups(system: &System, controller: &str) -> Vec<Group> {
+pub(crate) fn groups(system: &System, controller: &str) -> Vec<Group> {
     // A machine may have many mounts, and this is read around every phase: only lines that may match are parsed.
     let mounts = system.read("/proc/self/mountinfo").unwrap_or_default();
     let is_candidate =

@@ -11,9 +11,10 @@
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (IO), `cgroup-v1/blkio-controller.rst`;
 //! `block/blk-throttle.c`, `block/blk-iocost.c` (`cost.*` keys of `io.stat`).
 
-use crate::control_group::{Group, groups_among};
+use crate::control_group::{Group, groups, groups_among};
 use crate::identity::{DeviceNumber, parse_number};
 use crate::mounts::Mount;
+use crate::numbers::device_number_at;
 use crate::system::System;
 use trueio_model::{Fact, IoLimit, IoLimitKind};
 
@@ -61,13 +62,38 @@ pub(crate) fn io_limits(system: &System, mounts: &[Mount], devices: &[(String, D
         return Fact::unknown("no control group of this process is mounted");
     };
     let found = Found { system, devices };
-    let limits = if own.is_v2 {
-        let of_group = |group: &Group| [found.io_max(group), found.io_latency(group)].concat();
-        groups.iter().flat_map(of_group).chain(found.io_cost(own)).collect()
-    } else {
-        THROTTLE_FILES.iter().flat_map(|(file, kind)| found.throttle(own, file, *kind)).collect()
-    };
+    let mut limits = found.rates(&groups);
+    if own.is_v2 {
+        limits.extend(groups.iter().flat_map(|group| found.io_latency(group)));
+        limits.extend(found.io_cost(own));
+    }
     Fact::known(limits, own.path.clone())
+}
+
+/// The files with the rates to which the control groups of this process limit some devices; they can be read again and again.
+#[derive(Debug)]
+pub struct RateLimits {
+    system: System,
+    groups: Vec<Group>,
+    devices: Vec<(String, DeviceNumber)>,
+}
+
+impl RateLimits {
+    /// Finds the files of this process's groups. `names` are names of devices (`dm-0`); others are left out.
+    pub fn of<'a>(system: &System, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let number_of = |name: &str| device_number_at(system, &format!("/sys/class/block/{name}"));
+        let names = names.into_iter().filter(|name| !name.contains('/'));
+        let mut devices: Vec<_> = names.filter_map(|name| Some((name.to_owned(), number_of(name)?))).collect();
+        devices.sort();
+        devices.dedup();
+        let groups = if devices.is_empty() { Vec::new() } else { groups(system, "blkio") };
+        Self { system: system.clone(), groups, devices }
+    }
+
+    /// Returns the limits as they are now: one small file for each group of version 2, four for version 1.
+    pub fn now(&self) -> Vec<IoLimit> {
+        Found { system: &self.system, devices: &self.devices }.rates(&self.groups)
+    }
 }
 
 /// Reads the limits on some devices.
@@ -87,6 +113,15 @@ impl Found<'_> {
             Some((name.clone(), number, rest.to_owned()))
         };
         text.lines().filter_map(of_line).collect()
+    }
+
+    /// Returns the limits of the process's groups, of which the first is its own, that have a rate.
+    fn rates(&self, groups: &[Group]) -> Vec<IoLimit> {
+        match groups.first() {
+            Some(own) if own.is_v2 => groups.iter().flat_map(|group| self.io_max(group)).collect(),
+            Some(own) => THROTTLE_FILES.iter().flat_map(|(file, kind)| self.throttle(own, file, *kind)).collect(),
+            None => Vec::new(),
+        }
     }
 
     /// `254:0 1048576`.
@@ -259,6 +294,24 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_set_and_lifted_is_read_as_it_is() {
+        let file = "/sys/fs/cgroup/blkio/own/blkio.throttle.read_bps_device";
+        let (folder, system) = machine(&[
+            ("/proc/self/mountinfo", V1),
+            ("/proc/self/cgroup", "7:blkio:/own\n"),
+            ("/sys/class/block/vda/dev", "254:0\n"),
+            (file, ""),
+        ]);
+        let files = RateLimits::of(&system, ["/data/file", "vda"]);
+        assert_eq!(files.now(), []);
+        let set = |text: &str| fs::write(folder.path().join(&file[1..]), text).expect("a file");
+        set("254:0 4096\n7:0 1\n");
+        assert_eq!(described(&files.now()), ["/own reads of vda to 4.00 KiB/s"]);
+        set("");
+        assert_eq!(files.now(), []);
+    }
+
+    #[test]
     fn version_2_limits_hold_for_all_groups_below() {
         let (_folder, system) = machine(&[
             ("/proc/self/mountinfo", V2),
@@ -278,17 +331,17 @@ mod tests {
         assert_eq!(
             described(&limits),
             [
-                "/jobs/own others on vda if its own I/Os take more than 10.0 ms (io.latency)",
                 "/jobs writes to vda to 1.00 MiB/s",
                 "/jobs writes to vda to 50 per second",
+                "/jobs/own others on vda if its own I/Os take more than 10.0 ms (io.latency)",
                 "/jobs/own its use of vda to weight 25 (io.cost)"
             ]
         );
-        let moved = group_io(&system, &limits[0]).expect("it is counted");
+        let moved = group_io(&system, &limits[2]).expect("it is counted");
         let delays = GroupIo { delayed_us: Some(42), stalled_us: Some(77), ..GroupIo::default() };
         let expected = GroupIo { read_bytes: 4096, write_bytes: 8192, read_count: 1, write_count: 2, ..delays };
         assert_eq!(moved, expected);
-        assert_eq!(group_io(&system, &limits[1]), None, "the group above has no io.stat here");
+        assert_eq!(group_io(&system, &limits[0]), None, "the group above has no io.stat here");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use error::DeviceError;
 pub use file_users::who_uses_file;
 pub use heat::{Temperature, temperature, throttle_count};
 pub use holders::{Holder, HolderKind, Holders, who_holds};
-pub use io_limits::{GroupIo, group_io};
+pub use io_limits::{GroupIo, RateLimits, group_io};
 pub use loops::LoopStatus;
 pub use mounts::{Mount, mounts};
 pub use openers::{Opener, Openers, who_has_open, who_writes};

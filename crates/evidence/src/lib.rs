@@ -23,6 +23,7 @@ mod explain;
 mod facts;
 mod filemap;
 mod judge;
+mod limit_course;
 mod observation;
 mod peers;
 mod room;
@@ -36,11 +37,12 @@ pub use explain::{describe_failure, explain_failure};
 pub use facts::{PhaseFacts, target_of};
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
+pub use limit_course::LimitSpan;
 pub use observation::{Heat, LimitedIo, Observation, ProcessorUse, Stop, UsbTransfers};
 pub use peers::{Process, set_peers};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
-pub use timeline::{Direction, Timeline};
+pub use timeline::{Course, Direction, Timeline};
 pub use trace::{
     AddressSpace, ChunkMap, DiskUsers, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace,
     TracedDisk, why_not_traced,

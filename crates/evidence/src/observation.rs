@@ -1,6 +1,7 @@
 //! Everything observed of one phase: the counters of disks, process and machine, and what was traced.
 
 use crate::filemap::FileMap;
+use crate::limit_course::LimitSpan;
 use crate::sample::ContentSample;
 use crate::trace::PhaseTrace;
 use trueio_model::{DeviceDelta, DisturbedSpan, IoLimit, Residency};
@@ -33,6 +34,8 @@ pub struct Observation {
     pub throttled_ns: Option<u64>,
     /// What the control groups that limit a device of the targets transferred to and from it.
     pub limited: Vec<LimitedIo>,
+    /// When limits of control groups were set in the measured part, by begin; `None` if they were not read. Set by the caller.
+    pub limit_spans: Option<Vec<LimitSpan>>,
     /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
     pub cpu_pressure_share: Option<f64>,
     /// Share of the time in which everything waited for memory, from 0 to 1.

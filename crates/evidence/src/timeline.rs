@@ -1,8 +1,8 @@
 //! When a phase was disturbed: samples of counters while its workers are measured.
 //!
 //! Each [`Timeline::look`] reads the disks' counters (`/sys/block/<disk>/stat`) and the time for which the workers were in the
-//! run queue (`/proc/self/task/<thread>/schedstat`); once a second also the temperature of NVMe disks and the processors' count
-//! of throttling. The difference to the last sample is judged by itself, and adjoining samples of one cause become one span.
+//! run queue (`/proc/self/task/<thread>/schedstat`), and which limits of control groups are set (`limit_course.rs`); once a second also
+//! the temperature of NVMe disks and the processors' count of throttling. The difference to the last sample is judged by itself, and adjoining samples of one cause become one span.
 //! Where requests were traced, windows with requests of other programs add spans (`trace/`).
 //!
 //! Cannot see: I/O of others in the direction of the jobs (without a trace), and any in a phase that reads and writes; waiting of
@@ -15,10 +15,11 @@
 //!
 //! Source: Linux `Documentation/block/stat.rst`, `Documentation/scheduler/sched-stats.rst`.
 
+use crate::limit_course::{LimitCourse, LimitSpan};
 use std::fs;
 use trueio_device::{System, counters, temperature, throttle_count};
 use trueio_model::units::format_bytes;
-use trueio_model::{Cause, DeviceCounters, DirectPolicy, DisturbedSpan, JobPlan, OpKind, OpMix};
+use trueio_model::{Cause, DeviceCounters, DirectPolicy, DisturbedSpan, JobPlan, OpKind, OpMix, TargetFacts};
 
 const OTHER_COUNT_MIN: u64 = 64;
 const OTHER_BYTES_MIN: u64 = 1 << 20;
@@ -104,11 +105,27 @@ pub struct Timeline {
     /// Spans at the last change of the samples' length.
     counted: usize,
     spans: Vec<Span>,
+    limits: LimitCourse,
+}
+
+/// What a [`Timeline`] found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Course {
+    /// When the phase was disturbed, by begin.
+    pub disturbances: Vec<DisturbedSpan>,
+    /// When limits of control groups were set, by begin; `None` if they were not read.
+    pub limits: Option<Vec<LimitSpan>>,
 }
 
 impl Timeline {
-    /// Begins just before the measured part, of jobs on `disks` whose workers are `threads`.
-    pub fn begin(system: &System, disks: Vec<String>, plans: &[&JobPlan], threads: &[i32]) -> Self {
+    /// Begins just before the measured part, of jobs on `disks` under `targets` whose workers are `threads`.
+    pub fn begin(
+        system: &System,
+        disks: Vec<String>,
+        targets: &[TargetFacts],
+        plans: &[&JobPlan],
+        threads: &[i32],
+    ) -> Self {
         let mut timeline = Self {
             system: system.clone(),
             disks,
@@ -121,6 +138,7 @@ impl Timeline {
             length_ns_min: SPAN_NS_MIN,
             counted: 0,
             spans: Vec::new(),
+            limits: LimitCourse::begin(system, device_names(targets)),
         };
         timeline.last = timeline.sample(0);
         timeline
@@ -128,6 +146,7 @@ impl Timeline {
 
     /// Takes a sample, `at_ns` nanoseconds after the measured part began.
     pub fn look(&mut self, at_ns: u64) {
+        self.limits.look(at_ns);
         if at_ns < self.last.at_ns.saturating_add(self.length_ns_min) {
             return;
         }
@@ -149,11 +168,11 @@ impl Timeline {
         }
     }
 
-    /// Returns the spans, by begin.
-    pub fn end(self) -> Vec<DisturbedSpan> {
-        let mut spans: Vec<DisturbedSpan> = self.spans.into_iter().map(Span::finish).collect();
-        spans.sort_by_key(|span| span.from_ns);
-        spans
+    /// Returns what was found.
+    pub fn end(self) -> Course {
+        let mut disturbances: Vec<DisturbedSpan> = self.spans.into_iter().map(Span::finish).collect();
+        disturbances.sort_by_key(|span| span.from_ns);
+        Course { disturbances, limits: Some(self.limits.end()) }
     }
 
     fn sample(&self, at_ns: u64) -> Sample {
@@ -243,6 +262,13 @@ impl Span {
     }
 }
 
+/// Returns the names of the devices under the targets, and of other layers: a layer's name begins with that of its device.
+fn device_names(targets: &[TargetFacts]) -> impl Iterator<Item = &str> {
+    let disks = targets.iter().flat_map(|target| &target.disks).map(|disk| disk.name.as_str());
+    let layers = targets.iter().flat_map(|target| &target.stack);
+    disks.chain(layers.filter_map(|layer| layer.name.split(' ').next()))
+}
+
 /// Returns the I/O against the jobs' direction between two samples, if it is considerable.
 fn others(before: &Sample, after: &Sample, direction: Direction) -> Option<What> {
     let since = |of: fn(&DeviceCounters) -> u64| of(&after.disks).saturating_sub(of(&before.disks));
@@ -315,12 +341,12 @@ mod tests {
             let mut job = JobPlan::plain(EngineKind::Psync, 1 << 20);
             job.pattern.mix = OpMix::Only(op);
             job.direct = DirectPolicy::Require;
-            Timeline::begin(&self.system, vec!["nvme0n1".to_owned()], &[&job], &[7])
+            Timeline::begin(&self.system, vec!["nvme0n1".to_owned()], &[], &[&job], &[7])
         }
     }
 
     fn spans(timeline: Timeline) -> Vec<(u64, u64, Cause, String)> {
-        let all = timeline.end().into_iter();
+        let all = timeline.end().disturbances.into_iter();
         all.map(|span| (span.from_ns / MS, span.until_ns / MS, span.cause, span.what)).collect()
     }
 

@@ -207,7 +207,8 @@ impl Watch {
     /// Begins to look for times at which a phase of `plans` is disturbed; `threads` are its workers. Call it after
     /// [`Watch::before`].
     pub fn timeline(&self, plans: &[&JobPlan], threads: &[i32]) -> Timeline {
-        Timeline::begin(&self.system, self.disks.iter().map(|disk| disk.name.clone()).collect(), plans, threads)
+        let disks = self.disks.iter().map(|disk| disk.name.clone()).collect();
+        Timeline::begin(&self.system, disks, &self.targets, plans, threads)
     }
 
     /// Returns the changes of the disks' counters since [`Watch::before`], in the middle of the measured part. Disks whose
@@ -288,6 +289,7 @@ impl Watch {
             }),
             throttled_ns: waited.map(|(a, b)| b.saturating_sub(a)),
             limited,
+            limit_spans: None,
             cpu_pressure_share: pressure
                 .map(|(a, b)| share_of(b.cpu_some_us.saturating_sub(a.cpu_some_us), measured_ns)),
             memory_pressure_share: pressure

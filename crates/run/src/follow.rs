@@ -8,8 +8,8 @@ use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
-use trueio_evidence::{Stop, Timeline, Watch};
-use trueio_model::{CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
+use trueio_evidence::{Course, Stop, Timeline, Watch};
+use trueio_model::{CpuTime, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
 
 /// Interval of progress events.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -58,8 +58,8 @@ pub(crate) struct Follower<'a> {
 pub(crate) struct Followed {
     /// Spans in which this thread could not run.
     pub(crate) stops: Vec<Stop>,
-    /// Spans in which the disk or the workers were disturbed.
-    pub(crate) disturbances: Vec<DisturbedSpan>,
+    /// What disturbed or limited the phase, and when.
+    pub(crate) course: Course,
 }
 
 impl Follower<'_> {
@@ -94,8 +94,8 @@ impl Follower<'_> {
                     let so_far = status.so_far(self.plans, (now - self.begin).as_nanos() as u64);
                     observer.notify(Event::Interim(&so_far));
                 }
-                let disturbances = self.timeline.map_or_else(Vec::new, Timeline::end);
-                return Followed { stops: self.heartbeat.stops, disturbances };
+                let course = self.timeline.map_or_else(Course::default, Timeline::end);
+                return Followed { stops: self.heartbeat.stops, course };
             }
             if now < tick_due {
                 continue;

@@ -375,7 +375,7 @@ impl Setting<'_> {
                 timeline,
             };
             let continued = continue_count();
-            let Followed { stops, disturbances } = follower.follow(observer);
+            let Followed { stops, course } = follower.follow(observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
             observer.notify(Event::MeasuringEnds);
@@ -386,7 +386,7 @@ impl Setting<'_> {
                 observation.continue_count = continue_count().wrapping_sub(continued);
                 observation.tracer = if stops.is_empty() { None } else { trueio_device::tracer(self.system) };
                 (observation.stops, observation.usb) = (Some(stops), usb.end());
-                observation.disturbances = disturbances;
+                (observation.disturbances, observation.limit_spans) = (course.disturbances, course.limits);
             }
             let syscalls = watching.syscalls.map(|syscalls| syscalls.end(elapsed));
             if let Some(strace) = watching.strace {

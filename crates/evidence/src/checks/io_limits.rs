@@ -1,22 +1,23 @@
 //! Checks whether a limit of a control group determines the figures.
 //!
 //! Reads the limits of this process's control groups on the block devices under the target (`blkio.throttle.*` of version
-//! 1, `io.max`, `io.latency` and `io.cost` of version 2), and what the limited group transferred during the phase
+//! 1, `io.max`, `io.latency` and `io.cost` of version 2), the rates again five times a second, and what the limited group transferred during the phase
 //! (`blkio.throttle.io_service_bytes`, `io.stat`), with the time in which its tasks waited for I/O (`io.pressure`). A disk below a loop device's file counts, too.
 //!
-//! Cannot see: groups above the mounted ones, as in a container; limits of a hypervisor, a cloud volume or an array
+//! Cannot see: limits that come and go within 0.2 s; groups above the mounted ones, as in a container; limits of a hypervisor, a cloud volume or an array
 //! (`steadiness` reports a rate that falls to a flat plateau); targets of `io.latency` of neighbouring groups.
 //!
 //! Thresholds: the group transferred at least half of what a limit allows, or `io.cost` delayed its I/O for more than 5 % of
 //! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit: a rate
 //! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
-//! group waited for I/O for half of the time or more while the disk was idle. A rate above the limit is explained only for the time in
-//! which the rate was near it (it was lifted meanwhile). A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
+//! group waited for I/O for half of the time or more while the disk was idle. A limit that was set only for a part of the phase is compared with the
+//! rate of this part. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 
 use crate::checks::latency_origin;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
+use crate::limit_course::LimitSpan;
 use crate::observation::LimitedIo;
 use trueio_model::units::format_duration_ns;
 use trueio_model::{Check, CheckOutcome, IoLimit, IoLimitKind, OpKind, SeriesRow};
@@ -40,6 +41,10 @@ const THROTTLED_NS_MIN: f64 = 10_000_000.0;
 const THROTTLED_RATIO_MIN: f64 = 10.0;
 const STALLED_SHARE_MIN: f64 = 0.5;
 const WAITED_SHARE_MAX: f64 = 0.25;
+/// A limit that was set for all but this time was set all the time: its begin and end are known to 0.1 s each.
+const PARTIAL_NS_MIN: u64 = 250_000_000;
+/// Intervals nearer to the begin or end of a limit may lie outside of it.
+const EDGE_NS: u64 = 100_000_000;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
@@ -55,11 +60,19 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             limits.push(limit);
         }
     }
+    // Those that were set later.
+    for span in facts.observation.limit_spans.iter().flatten() {
+        if !limits.contains(&&span.limit) {
+            limits.push(&span.limit);
+        }
+    }
     let uses: Vec<Use<'_>> = limits.iter().map(|limit| Use::of(facts, limit)).collect();
     let found: Vec<String> = uses.iter().map(Use::found).collect();
     let limiting: Vec<String> = uses.iter().filter_map(Use::doubt).collect();
     let (outcome, sentence) = if let Some(first) = uses.iter().find(|one| one.doubt().is_some()) {
         let brief = format!("limited to {}", first.limit.format_rate(first.limit.value as f64));
+        let time = first.part.as_ref().map(|part| format!(" for {:.1} s", part.length_ns as f64 / 1e9));
+        let brief = brief + &time.unwrap_or_default();
         let check = finding(
             NAME,
             CheckOutcome::Suspect,
@@ -95,6 +108,53 @@ struct Use<'a> {
     applied: Option<f64>,
     /// How I/Os waited before the disk, in words; `None` if they did not.
     throttled: Option<String>,
+    /// The part of the phase in which the limit was set; `None` if it was all of it.
+    part: Option<Part>,
+}
+
+/// A part of a phase in which a limit was set.
+struct Part {
+    /// When it began, in nanoseconds since the measured part began.
+    from_ns: u64,
+    length_ns: u64,
+    /// Its share of the phase.
+    share: f64,
+    /// What the calls transferred of the limited kind, per second; `None` if no interval lies within it.
+    per_s: Option<f64>,
+}
+
+impl Part {
+    /// Returns `None` if the limit was set all the time, or if that is unknown.
+    fn of(facts: &PhaseFacts<'_>, limit: &IoLimit) -> Option<Self> {
+        let spans = facts.observation.limit_spans.as_ref()?;
+        let spans: Vec<&LimitSpan> = spans.iter().filter(|span| span.limit == *limit).collect();
+        let from_ns = spans.first()?.from_ns;
+        if !is_partial(facts, &spans) {
+            return None;
+        }
+        let length_ns = length_of(&spans);
+        // By the middle of an interval: under a limit it may last until a late I/O.
+        let is_within = |row: &&SeriesRow| {
+            let middle_ns = row.end_ns.saturating_sub(row.span_ns / 2);
+            spans
+                .iter()
+                .any(|span| (span.from_ns + EDGE_NS..=span.until_ns.saturating_sub(EDGE_NS)).contains(&middle_ns))
+        };
+        let rows = facts.records.iter().flat_map(|record| &record.series).filter(is_within);
+        let (amount, row_ns) = rows.fold((0, 0), |(amount, ns), row| (amount + of_kind(limit, row), ns + row.span_ns));
+        // Rows of several jobs lie next to each other.
+        let jobs = facts.records.iter().filter(|record| !record.series.is_empty()).count();
+        let per_s = (row_ns > 0).then(|| amount as f64 * 1e9 * jobs as f64 / row_ns as f64);
+        Some(Self { from_ns, length_ns, share: length_ns as f64 / facts.elapsed_ns.max(1) as f64, per_s })
+    }
+}
+
+fn length_of(spans: &[&LimitSpan]) -> u64 {
+    spans.iter().map(|span| span.until_ns.saturating_sub(span.from_ns)).sum()
+}
+
+fn is_partial(facts: &PhaseFacts<'_>, spans: &[&LimitSpan]) -> bool {
+    length_of(spans) + PARTIAL_NS_MIN < facts.elapsed_ns
 }
 
 impl<'a> Use<'a> {
@@ -119,7 +179,9 @@ impl<'a> Use<'a> {
         let is_above = per_s.is_some_and(|per_s| per_s > limit.value as f64 * ABOVE_SHARE + burst_per_s);
         let applied = if is_above { applied_share(facts, limit) } else { None };
         let throttled = throttled_words(facts, stalled);
-        Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled, applied, throttled }
+        let part = Part::of(facts, limit).filter(|part| part.per_s.is_some());
+        let applied = part.as_ref().map_or(applied, |part| Some(part.share));
+        Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled, applied, throttled, part }
     }
 
     fn head(&self) -> String {
@@ -132,8 +194,31 @@ impl<'a> Use<'a> {
         format!("{}{}{}", rate.unwrap_or_default(), self.limit.describe(), stalled.unwrap_or_default())
     }
 
+    /// `The control group `/jobs` limited reads of vda to 4 KiB/s for 0.7 s, from 0.2 s on; its processes reached 3.9 KiB/s then`, and
+    /// whether the limit may determine the figures of that time.
+    fn of_part(&self) -> Option<(String, bool)> {
+        let Part { from_ns, length_ns, share, per_s } = self.part.as_ref()?;
+        let (per_s, limit) = ((*per_s)?, self.limit.value as f64);
+        let sentence = format!(
+            "The control group `{}` limited {} for {:.1} s, from {:.1} s on; its processes reached {} then",
+            self.limit.group,
+            self.limit.describe(),
+            *length_ns as f64 / 1e9,
+            *from_ns as f64 / 1e9,
+            self.limit.format_rate(per_s)
+        );
+        // With the burst that an idle group begins with.
+        let most = limit * ABOVE_SHARE + limit * BURST_S * 1e9 / (*length_ns).max(1) as f64;
+        let is_near = (limit * NEAR_SHARE..=most).contains(&per_s);
+        let is_throttled = self.throttled.is_some() && (limit * BURSTS_SHARE..limit).contains(&per_s);
+        Some((sentence, *share >= APPLIED_SHARE_MIN && (is_near || is_throttled)))
+    }
+
     /// Returns a sentence if the limit may determine the figures.
     fn doubt(&self) -> Option<String> {
+        if let Some((sentence, is_doubt)) = self.of_part() {
+            return is_doubt.then(|| format!("{sentence}, so the figures describe this limit for that time."));
+        }
         let at_least = |share: f64| self.per_s.filter(|per_s| *per_s >= self.limit.value as f64 * share);
         if let Some(per_s) = at_least(NEAR_SHARE) {
             let rate = self.limit.format_rate(per_s);
@@ -164,6 +249,9 @@ impl<'a> Use<'a> {
     }
 
     fn note(&self) -> String {
+        if let Some((sentence, _)) = self.of_part() {
+            return format!("{sentence}.");
+        }
         match self.per_s {
             Some(per_s) if self.applied.is_some() => {
                 let rate = self.limit.format_rate(per_s);
@@ -180,20 +268,24 @@ impl<'a> Use<'a> {
 
 /// Returns the part of the time in which the rate of the limited kind was near the limit or below; `None` without intervals.
 fn applied_share(facts: &PhaseFacts<'_>, limit: &IoLimit) -> Option<f64> {
-    let of_kind = |row: &SeriesRow| match limit.kind {
+    let (mut near_ns, mut all_ns) = (0, 0);
+    for row in facts.records.iter().flat_map(|record| &record.series) {
+        let per_s = of_kind(limit, row) as f64 * 1e9 / row.span_ns.max(1) as f64;
+        near_ns += if per_s <= limit.value as f64 * FREE_SHARE { row.span_ns } else { 0 };
+        all_ns += row.span_ns;
+    }
+    (all_ns > 0).then(|| near_ns as f64 / all_ns as f64)
+}
+
+/// Returns what an interval contains of the limited kind.
+fn of_kind(limit: &IoLimit, row: &SeriesRow) -> u64 {
+    match limit.kind {
         IoLimitKind::ReadBytes => row.read_bytes,
         IoLimitKind::WriteBytes => row.write_bytes,
         IoLimitKind::ReadCount => row.read_count,
         IoLimitKind::WriteCount => row.write_count,
         IoLimitKind::LatencyTarget | IoLimitKind::CostWeight => 0,
-    };
-    let (mut near_ns, mut all_ns) = (0, 0);
-    for row in facts.records.iter().flat_map(|record| &record.series) {
-        let per_s = of_kind(row) as f64 * 1e9 / row.span_ns.max(1) as f64;
-        near_ns += if per_s <= limit.value as f64 * FREE_SHARE { row.span_ns } else { 0 };
-        all_ns += row.span_ns;
     }
-    (all_ns > 0).then(|| near_ns as f64 / all_ns as f64)
 }
 
 /// Returns how I/Os waited before the disk: their latencies against the disk's requests, or the group's waits for I/O against the time in

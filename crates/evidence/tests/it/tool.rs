@@ -1,7 +1,7 @@
 //! The tool itself as a suspect: what waiting for a processor can explain, from numbers alone.
 
 use crate::support::*;
-use trueio_evidence::{LimitedIo, ProcessorUse, Stop};
+use trueio_evidence::{LimitSpan, LimitedIo, ProcessorUse, Stop};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, CpuTime, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
@@ -256,6 +256,42 @@ fn a_limit_that_is_lifted_is_blamed_for_its_time_only() {
     let mut burst = limited(IoLimitKind::ReadBytes, 286 * MIB, Some(400 * MIB));
     burst.records[0].series = phase.records[0].series.clone();
     burst.judge().assert(LIMITS, Suspect, "reached 400 MiB/s, so the figures describe this limit");
+}
+
+/// Goal: a limit that was set and lifted during the phase is named with its time, and one that its rate was far from is a note.
+/// Method: 43 MiB in each tenth of a second except the six from 0.3 s on, with 4 MiB; the plan knows no limit. Then the same limit all the
+/// time, of which the file says that it was set for 0.7 s.
+#[test]
+fn a_limit_that_was_set_for_a_part_of_the_phase_is_named_with_its_time() {
+    let mut phase = limited(IoLimitKind::ReadBytes, 40 * MIB, Some(400 * MIB));
+    phase.records[0].series = stopped(0, |_| true).records[0].series[..10].to_vec();
+    phase.records[0].series.iter_mut().for_each(|row| row.read_bytes = 43 * MIB);
+    phase.records[0].series[3..9].iter_mut().for_each(|row| row.read_bytes = 4 * MIB);
+    let limit = phase.targets[0].io_limits.value.clone().expect("known").remove(0);
+    let ms = |from: u64, until: u64| LimitSpan {
+        limit: limit.clone(),
+        from_ns: from * 1_000_000,
+        until_ns: until * 1_000_000,
+    };
+    phase.observation.limit_spans = Some(vec![ms(250, 950)]);
+    let sentence = "The control group `/jobs` limited reads of vda to 40.0 MiB/s for 0.7 s, from 0.2 s on; its processes reached \
+                    40.0 MiB/s then, so the figures describe this limit for that time.";
+    let known = phase.judge();
+    known.assert(LIMITS, Suspect, sentence);
+    phase.targets[0].io_limits = Fact::known(Vec::new(), "by hand");
+    phase.observation.limited.clear();
+    let judgement = phase.judge();
+    judgement.assert(LIMITS, Suspect, sentence);
+    assert_eq!(judgement.check(LIMITS).explained_percent, Some(70));
+    assert_eq!(judgement.check(LIMITS).brief, "limited to 40.0 MiB/s for 0.7 s");
+    phase.records[0].series.iter_mut().for_each(|row| row.read_bytes = 43 * MIB);
+    phase.judge().assert(LIMITS, Passed, "for 0.7 s, from 0.2 s on; its processes reached 430 MiB/s then.");
+    // Nearly all the time: as a limit of the whole phase.
+    phase.observation.limit_spans = Some(vec![ms(100, 1_000)]);
+    phase.observation.limited.clear();
+    phase.records[0].series.clear();
+    phase.records[0].ops = vec![op(OpKind::Read, 10_240, 40 * MIB, 90_000)];
+    phase.judge().assert(LIMITS, Suspect, "reached 40.0 MiB/s, so the figures describe this limit");
 }
 
 /// Goal: a limit that throttles in bursts is named although the mean rate is far below it; a far limit of a slow disk is not.
