@@ -615,17 +615,112 @@ fn instances() -> Vec<String> {
     names.lines().filter(|name| name.starts_with("trueio-")).map(str::to_owned).collect()
 }
 
-/// Makes the buffers of this process's instance hold a page of events on each processor.
-fn shrink_buffers() {
-    let script = "mkdir -p $1 && mount -t tracefs none $1 && for one in $1/instances/trueio-$2-*; do echo 1 > $one/buffer_size_kb; done";
+/// Runs a script with the folder of this process's instance as `$one`, and returns what it prints.
+fn in_instance(script: &str) -> String {
+    let script =
+        format!("mkdir -p $1 && mount -t tracefs none $1 && for one in $1/instances/trueio-$2-*; do {script}; done");
     let folder = folder();
     let at = folder.path().join("tracefs");
     let process = std::process::id().to_string();
     let output = std::process::Command::new("unshare")
-        .args(["--mount", "sh", "-c", script, "sh", at.to_str().expect("a plain name"), &process])
+        .args(["--mount", "sh", "-c", &script, "sh", at.to_str().expect("a plain name"), &process])
         .output()
         .expect("unshare");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Makes the buffers of this process's instance hold a page of events on each processor.
+fn shrink_buffers() {
+    in_instance("echo 1 > $one/buffer_size_kb");
+}
+
+/// Keeps the calling thread on processors.
+fn stay_on(cpus: impl IntoIterator<Item = usize>) {
+    let mut set = rustix::thread::CpuSet::new();
+    cpus.into_iter().for_each(|cpu| set.set(cpu));
+    rustix::thread::sched_setaffinity(None, &set).expect("usable processors");
+}
+
+/// Reads another file of the same disk on one processor, in a queue of eight, until it is over.
+fn read_on_processor(path: &Path, cpu: usize, is_over: &std::sync::atomic::AtomicBool) {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                stay_on([cpu]);
+                let file = open(path, libc::O_DIRECT);
+                let mut block = trueio_direct::AlignedBuffer::new(4096, 4096).expect("a buffer");
+                for number in (0..SIZE / 4096).cycle() {
+                    if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        return;
+                    }
+                    std::os::unix::fs::FileExt::read_exact_at(&file, &mut block, number * 4096).expect("a read");
+                }
+            });
+        }
+    });
+}
+
+/// Goal: a trace that lost events on one processor contradicts no honest reads on another one, and does not hide what another check finds.
+/// Method: the buffer of the last processor is shrunk; there a neighbour reads another file of the disk in a queue, while the file's own
+/// reads stay on the first processor, whose buffer is large. The reads are of stored data, then of space that was never written.
+#[test]
+fn events_that_another_processor_lost_contradict_no_honest_reads() {
+    let _alone = alone();
+    let usable = rustix::thread::sched_getaffinity(None).expect("processors");
+    let cpus: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| usable.is_set(*cpu)).collect();
+    let (Some(first), Some(last)) = (cpus.first(), cpus.last().filter(|_| cpus.len() > 1)) else {
+        return skip("processors", "one processor has no other");
+    };
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let other = mount.path.join("other");
+    drop(stored_file(&other, SIZE));
+    let dropped = format!("for n in {first} {last}; do sed -n 's/^dropped events: //p' $one/per_cpu/cpu$n/stats; done");
+    let read = |path: &Path| {
+        let counts = std::cell::RefCell::new(String::new());
+        let judgement = stage(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
+            in_instance(&format!("echo 1 > $one/per_cpu/cpu{last}/buffer_size_kb"));
+            let is_over = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| read_on_processor(&other, *last, &is_over));
+                stay_on([*first]);
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
+                while std::time::Instant::now() < end {
+                    calls.blocks(OpKind::Read, &open(path, libc::O_DIRECT), path, 256);
+                }
+                stay_on(cpus.iter().copied());
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            *counts.borrow_mut() = in_instance(&dropped);
+        });
+        let counts = counts.into_inner();
+        let counts: Vec<u64> = counts.lines().map(|line| line.trim().parse().expect("a count")).collect();
+        (judgement, counts)
+    };
+    let lossy = |path: &Path| (0..10).map(|_| read(path)).find(|(_, counts)| counts[0] == 0 && counts[1] > 0);
+    let Some((judgement, counts)) = lossy(&path) else {
+        return skip("tracing", "the machine is too slow to lose events");
+    };
+    let trace = judgement.trace.as_ref().expect("a trace");
+    println!("lost on the first and last processor: {counts:?}; {:?}", trace.transfers);
+    assert!(trace.lost_event_count > 0, "{trace:#?}");
+    assert_eq!(trace.transfers.missing_count, 0, "a window with a loss proves nothing: {}", judgement.report());
+    let own = |judgement: &Judgement| {
+        let all = judgement.objections().into_iter().map(|(name, _)| name.to_owned());
+        all.filter(|name| !["foreign_io", "block_layer_bytes"].contains(&name.as_str())).collect::<Vec<_>>()
+    };
+    assert_eq!(own(&judgement), [""; 0], "{}", judgement.report());
+    let situation = "direct reads while the trace loses events of a neighbour on another processor";
+    judgement.assert_listed(situation, &[]);
+
+    let reserved = mount.path.join("reserved");
+    let file = File::create_new(&reserved).expect("a file");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
+    file.sync_all().expect("fsync");
+    let (judgement, _) = read(&reserved);
+    judgement.assert("holes", CheckOutcome::Contradicted, "");
+    let situation = "reads of preallocated space while the trace loses events of a neighbour on another processor";
+    judgement.assert_listed(situation, &["holes"]);
 }
 
 /// Goal: a trace that lost events contradicts nothing, and does not hide what another check finds.
