@@ -10,8 +10,12 @@
 //! detectable.
 
 mod busy;
+mod carried;
+mod delayed;
 mod limited;
 mod misaligned;
+mod own_run;
+mod paced;
 mod rows;
 mod scratch;
 mod stage;
@@ -21,7 +25,6 @@ use crate::failure::Failure;
 use crate::output;
 use busy::BusyProcessor;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use limited::LimitedGroup;
 use rows::{Count, Finding, Row};
 use rustix::fs::OFlags;
 use scratch::{Disk, Mounted, Scratch, nameless};
@@ -158,16 +161,47 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// False results that need a disk with direct I/O and no privileges.
 const DISK_CASES: &[&str] = &[
-    MISALIGNED, SPARSE, PUNCHED, UNWRITTEN, BLANK, CUT, CACHED, MAPPED, DEPTH, PACE, STARVED, STOPPED, FALLS,
-    THROTTLED, HUNG, FEW, ZEROS,
+    MISALIGNED,
+    SPARSE,
+    PUNCHED,
+    UNWRITTEN,
+    BLANK,
+    CUT,
+    CACHED,
+    MAPPED,
+    DEPTH,
+    PACE,
+    STARVED,
+    stopped::ONE,
+    stopped::SHORT,
+    stopped::SIX,
+    stopped::EACH_SECOND,
+    FALLS,
+    THROTTLED,
+    HUNG,
+    paced::STALLED,
+    FEW,
+    ZEROS,
 ];
 /// False results that need private filesystems, which only root can mount.
-const SCRATCH_CASES: &[&str] =
-    &[UNFLUSHED, UNDECLARED, SHORT_QUEUE, LIMITED, LIFTED, BURSTS, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
-/// Those of them on ext4 without special options.
-const PLAIN_CASES: &[&str] = &[UNFLUSHED, UNDECLARED, SHORT_QUEUE, LIMITED, LIFTED, BURSTS, NEIGHBOUR];
-/// Those of them that need a control group.
-const LIMITED_CASES: &[&str] = &[LIMITED, LIFTED, BURSTS];
+const SCRATCH_CASES: &[&str] = &[
+    delayed::DELAYED,
+    UNFLUSHED,
+    UNDECLARED,
+    SHORT_QUEUE,
+    SHORT_TAGS,
+    limited::LIMITED,
+    limited::LIFTED,
+    limited::SET,
+    limited::BURSTS,
+    NEIGHBOUR,
+    JOURNAL,
+    NO_BARRIER,
+    BTRFS,
+    MEMORY_LOOP,
+];
+/// Those of them on ext4 without special options: the first ones.
+const PLAIN_CASES: &[&str] = SCRATCH_CASES.split_at(10).0;
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
@@ -180,11 +214,8 @@ const MAPPED: &str = "the file was cached before: reads of a mapping";
 const DEPTH: &str = "a queue of 32 that is never that deep: buffered reads through io_uring";
 const PACE: &str = "a rate that the disk cannot sustain, with latencies from the submission";
 const STARVED: &str = "the tool waits for its processor, which other programs use";
-const STOPPED: &str = "the tool is stopped for 0.6 s while it measures (SIGSTOP)";
 const FEW: &str = "p99.9 of 50 I/Os";
 const ZEROS: &str = "zeros are written: disks and filesystems need not store them";
-const UNLIMITED: &str = "direct reads in a control group whose limit is far away";
-const LIMITED: &str = "a control group limits the disk to 256 KiB/s";
 const UNFLUSHED: &str = "buffered writes without a flush";
 const UNDECLARED: &str = "fdatasync on a loop device that declares no write cache: the disk below gets no flush";
 const NEIGHBOUR: &str = "another program writes to the same disk";
@@ -195,10 +226,8 @@ const MEMORY_LOOP: &str = "the disk is a loop device on tmpfs";
 const FALLS: &str = "a write cache that is full after 1.5 s (a simulated disk)";
 const THROTTLED: &str = "a throttle for 1 s in the middle (a simulated disk)";
 const HUNG: &str = "one I/O that hangs until the end (a simulated disk)";
-const LIFTED: &str = "a control group's limit of 256 KiB/s that is lifted in the middle";
-const BURSTS: &str = "a control group's limit of 512 KiB/s that delays each of a few large reads";
-const UNDELAYED: &str = "the same large reads in a control group whose limit is far away";
 const SHORT_QUEUE: &str = "a queue of 32 on a disk that holds 4 requests (nr_requests)";
+const SHORT_TAGS: &str = "a queue of 32 on a disk whose I/O scheduler holds 4 requests";
 const LONG_QUEUE: &str = "the same queue on the disk with its usual nr_requests";
 const TMPFS: &str = "tmpfs accepts O_DIRECT although there is no disk";
 
@@ -365,6 +394,7 @@ impl Selftest {
         self.starved(at)?;
         self.stopped(at)?;
         self.falls(at)?;
+        self.paced_and_stalled(at)?;
         self.few(at)?;
         self.false_result(
             ZEROS,
@@ -402,26 +432,13 @@ impl Selftest {
         };
         let pinned = cpu.to_string();
         let low = [READS, REQUIRE, ("cpus_allowed", pinned.as_str()), ("nice", "19")];
-        self.false_result(STARVED, ("starved", at), &[SHORT, &low], None, &["processor_wait"])?;
+        let row = |record: &RunRecord| {
+            let named = naming(findings_of(record), "processor_wait", carried::OTHERS);
+            Row::false_result(STARVED, iops_text(record), named, &[&["processor_wait"]])
+        };
+        self.job(false, STARVED, ("starved", at), &[SHORT, &low], None, row)?;
         drop(busy);
         Ok(())
-    }
-
-    /// A second process of this program, which is stopped and goes on.
-    fn stopped(&mut self, at: &Path) -> Result<(), Failure> {
-        if !self.continues() {
-            return Ok(());
-        }
-        if trueio_engine::thread_usage(true).waiting.is_none() {
-            return self.not_staged(&[STOPPED], "the kernel does not count how long threads wait for a processor");
-        }
-        let record = match stopped::run(at, self.stage.stop) {
-            Ok(record) => record,
-            Err(error) => return self.not_staged(&[STOPPED], &format!("no run to stop: {error}")),
-        };
-        // A stop within the time for which the tool waited for a processor is no stop of its own.
-        let why_not = waited_text(&record).map(|waited| format!("{waited}, also while it was stopped"));
-        self.add(Row::false_result(STOPPED, iops_text(&record), findings_of(&record), &[&["stops"]]).unless(why_not))
     }
 
     /// Courses of time, in virtual time and without a disk: the rate falls to a quarter and stays there; it falls for a second and
@@ -506,6 +523,7 @@ impl Selftest {
                 Ok((mount, _disk)) => {
                     let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
                     self.false_result(MEMORY_LOOP, ("memory", &mount.path), reads, None, &["memory_backed"])?;
+                    self.carried(&mount.path)?;
                 }
                 Err(why) => self.not_staged(&[MEMORY_LOOP], &why)?,
             }
@@ -553,6 +571,7 @@ impl Selftest {
         let name = "buffered writes there, each followed by fdatasync";
         let row = |record: &RunRecord| Row::correct(name, durable_text(record), &findings_of(record), ALL_CHECKS);
         self.job(true, name, ("own", at), &[DURABLE], None, row)?;
+        self.delayed(at)?;
         self.undeclared(at)?;
         self.short_queue(at)?;
         let end = [("bs", "64k"), ("ioengine", "psync"), ("rw", "write"), BUFFERED, ("end_fsync", "true")];
@@ -575,34 +594,45 @@ impl Selftest {
         }
     }
 
-    /// The disk under `at` holds 4 requests. Large reads, so that a disk that holds more keeps the queue, too.
+    /// The disk under `at` holds 4 requests, or its I/O scheduler does. Large reads, so that a disk that holds more keeps the queue, too.
     fn short_queue(&mut self, at: &Path) -> Result<(), Failure> {
-        if !self.continues() {
-            return Ok(());
-        }
         let Some(disk) = first_disk(at) else {
-            return self.not_staged(&[SHORT_QUEUE], "no disk is visible under the filesystem");
-        };
-        let path = format!("/sys/block/{}/queue/nr_requests", disk.name);
-        let usual = std::fs::read_to_string(&path).and_then(|usual| std::fs::write(&path, "4").map(|()| usual));
-        let usual = match usual {
-            Ok(usual) => usual,
-            Err(error) => return self.not_staged(&[SHORT_QUEUE], &format!("`{path}` cannot be set: {error}")),
+            return self.not_staged(&[SHORT_QUEUE, SHORT_TAGS], "no disk is visible under the filesystem");
         };
         let deep = [READS, REQUIRE, ("bs", "64k"), ("ioengine", "io_uring"), ("iodepth", "32")];
         let options: &[&[(&str, &str)]] = &[SHORT, &deep];
-        let row = |record: &RunRecord| {
-            let unchecked = format!("{} at iodepth 32", iops_text(record));
-            let named = naming(findings_of(record), "achieved_depth", "At most 4 requests");
-            Row::false_result(SHORT_QUEUE, unchecked, named, &[&["achieved_depth"]])
+        let set = |file: &str, value: &str| {
+            let path = format!("/sys/block/{}/queue/{file}", disk.name);
+            std::fs::write(&path, value).map_err(|error| format!("`{path}` cannot be set to {value}: {error}"))
         };
-        let staged = self.job(false, SHORT_QUEUE, ("queue", at), options, None, row);
+        let usual = std::fs::read_to_string(format!("/sys/block/{}/queue/nr_requests", disk.name)).unwrap_or_default();
+        for (name, scheduler, words) in
+            [(SHORT_QUEUE, "none", "(nr_requests: "), (SHORT_TAGS, "mq-deadline", "the tags of its scheduler: ")]
+        {
+            if !self.continues() {
+                return Ok(());
+            }
+            if let Err(why) = set("scheduler", scheduler).and_then(|()| set("nr_requests", "4")) {
+                self.not_staged(&[name], &why)?;
+                continue;
+            }
+            let row = |record: &RunRecord| {
+                let unchecked = format!("{} at iodepth 32", iops_text(record));
+                let mut named = naming(findings_of(record), "achieved_depth", "At most 4 requests");
+                named = naming(named, "achieved_depth", words);
+                // As above: the queue is full while the worker waits for its processor.
+                Row::false_result(name, unchecked, named, &[&["achieved_depth"]]).unless(waited_text(record))
+            };
+            self.job(false, name, ("queue", at), options, None, row)?;
+            // Each at once: a change of the scheduler would leave the disk's own tags as they are.
+            if let Err(why) = set("nr_requests", usual.trim()) {
+                return self.add(Row::not_staged(true, LONG_QUEUE, &why));
+            }
+        }
         // The device belongs to this process alone, and ends with it.
-        let restored = std::fs::write(&path, usual.trim());
-        staged?;
-        match restored {
+        match set("scheduler", "none") {
             Ok(()) => self.correct(LONG_QUEUE, ("queue", at), options, &["achieved_depth"]),
-            Err(error) => self.add(Row::not_staged(true, LONG_QUEUE, &error.to_string())),
+            Err(why) => self.add(Row::not_staged(true, LONG_QUEUE, &why)),
         }
     }
 
@@ -626,63 +656,6 @@ impl Selftest {
         // The device belongs to this process alone, and ends with it.
         let _ = declare("write back");
         staged
-    }
-
-    /// The limit is on the loop device under `at`.
-    fn limited(&mut self, at: &Path) -> Result<(), Failure> {
-        let Some(disk) = first_disk(at) else {
-            return self.not_staged(LIMITED_CASES, "no disk is visible under the filesystem");
-        };
-        let (major, minor) = disk.device_number;
-        const LIMIT: u64 = 256 << 10;
-        const FAR: u64 = 1 << 40;
-        let group = match LimitedGroup::enter(format!("{major}:{minor}"), LIMIT) {
-            Ok(group) => group,
-            Err(error) => return self.not_staged(LIMITED_CASES, &format!("no control group with a limit: {error}")),
-        };
-        let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
-        let row = |record: &RunRecord| {
-            let rate = stage::bytes_a_second(record);
-            let why_not = waited_text(record).filter(|_| rate < LIMIT / 2).map(|waited| {
-                format!("{waited}, and the group read only {}/s of its limit", units::format_bytes(rate))
-            });
-            Row::false_result(LIMITED, iops_text(record), findings_of(record), &[&["io_limits"]]).unless(why_not)
-        };
-        self.job(false, LIMITED, ("limited", at), reads, None, row)?;
-
-        let lift = |_: &File| group.set_meanwhile(FAR);
-        let long = [SHORT, &[READS, REQUIRE, ("runtime", "2s")]].concat();
-        let row = |record: &RunRecord| {
-            let named = naming(findings_of(record), "io_limits", " s on; its processes reached");
-            let rate = stage::bytes_a_second(record);
-            let why_not = (rate < 2 * LIMIT).then(|| {
-                format!("the disk was too slow: without the limit, too, the group read {}/s", units::format_bytes(rate))
-            });
-            Row::false_result(LIFTED, iops_text(record), named, &[&["io_limits"]]).unless(why_not)
-        };
-        self.job(false, LIFTED, ("lifted", at), &[&long], Some(&lift), row)?;
-
-        // A read waits for half a second; the pause between two leaves the rate at 40 % of the limit.
-        if let Err(error) = group.set(512 << 10) {
-            return self.not_staged(&[BURSTS], &error.to_string());
-        }
-        let few = [
-            READS,
-            REQUIRE,
-            ("bs", "256k"),
-            ("ioengine", "psync"),
-            ("number_ios", "2"),
-            ("thinktime", "1500ms"),
-            ("thinktime_blocks", "1"),
-        ];
-        let row =
-            |record: &RunRecord| Row::false_result(BURSTS, iops_text(record), findings_of(record), &[&["io_limits"]]);
-        self.job(false, BURSTS, ("bursts", at), &[&few], None, row)?;
-        if let Err(error) = group.set(FAR) {
-            return self.add(Row::not_staged(true, UNLIMITED, &error.to_string()));
-        }
-        self.correct(UNLIMITED, ("limited", at), reads, &["io_limits"])?;
-        self.correct(UNDELAYED, ("bursts", at), &[&few], &["io_limits"])
     }
 
     /// Reads while another thread writes. On a machine that is busy otherwise that thread may get no

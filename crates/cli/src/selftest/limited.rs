@@ -3,17 +3,37 @@
 //! Needs root and control groups of version 1 (`blkio`): those of version 2 forbid a process in a group that divides its
 //! resources among others. A shell that waits for the end of a pipe removes the group if this process is killed.
 
-use super::stage;
+use super::rows::Row;
+use super::stage::{self, findings_of, iops_text, waited_text};
+use super::{READS, REQUIRE, SHORT, Selftest, first_disk, naming};
+use crate::failure::Failure;
 use std::fs;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use trueio_model::{RunRecord, units};
+
+pub(super) const LIMITED: &str = "a control group limits the disk to 256 KiB/s";
+pub(super) const LIFTED: &str = "a control group's limit of 256 KiB/s that is lifted in the middle";
+pub(super) const SET: &str = "a control group's limit of 256 KiB/s that is set and lifted while the job runs";
+pub(super) const BURSTS: &str = "a control group's limit of 512 KiB/s that delays each of a few large reads";
+/// The false results.
+const CASES: &[&str] = &[LIMITED, LIFTED, SET, BURSTS];
+const UNLIMITED: &str = "direct reads in a control group whose limit is far away";
+const SET_FAR: &str = "a limit that is far away, set and lifted while the job runs";
+const UNDELAYED: &str = "the same large reads in a control group whose limit is far away";
+
+/// Limits of the rows, in bytes per second.
+const LIMIT: u64 = 256 << 10;
+const LIMIT_OF_BURSTS: u64 = 512 << 10;
+const FAR: u64 = 1 << 40;
+/// Lifts the limit.
+const NONE: u64 = 0;
 
 /// More bytes than the samples of the file's content have: the job reads.
 const BEGUN_BYTES: u64 = 192 << 10;
-/// How long the limit holds from then on.
-const LIMITED: Duration = Duration::from_millis(700);
 
 const ROOT: &str = "/sys/fs/cgroup/blkio";
 /// Removes the group `$1` once its input ends; the kernel releases a group shortly after its last process.
@@ -21,7 +41,7 @@ const REMOVE: &str =
     "read -r _; i=0; while [ -d \"$1\" ] && ! rmdir \"$1\" && [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done";
 
 /// This process in a control group that limits reads of a disk, until dropped.
-pub(super) struct LimitedGroup {
+struct LimitedGroup {
     path: PathBuf,
     /// The group that this process was in.
     home: PathBuf,
@@ -32,7 +52,7 @@ pub(super) struct LimitedGroup {
 
 impl LimitedGroup {
     /// Enters a new group that limits reads of the device `number` (`7:0`).
-    pub(super) fn enter(number: String, bytes_per_s: u64) -> io::Result<Self> {
+    fn enter(number: String, bytes_per_s: u64) -> io::Result<Self> {
         let own = fs::read_to_string("/proc/self/cgroup")?;
         let is_blkio = |line: &&str| line.split(':').nth(1).is_some_and(|all| all.split(',').any(|one| one == "blkio"));
         let missing = || io::Error::other("no control group of version 1 for blkio");
@@ -50,17 +70,19 @@ impl LimitedGroup {
     }
 
     /// Sets another limit.
-    pub(super) fn set(&self, bytes_per_s: u64) -> io::Result<()> {
+    fn set(&self, bytes_per_s: u64) -> io::Result<()> {
         self.setter(bytes_per_s)()
     }
 
-    /// Sets another limit in the middle of a run of 2 s, in a thread.
-    pub(super) fn set_meanwhile(&self, bytes_per_s: u64) -> io::Result<()> {
-        let set = self.setter(bytes_per_s);
+    /// Sets other limits once the job reads, each after so many milliseconds, in a thread.
+    fn set_meanwhile(&self, steps: &[(u64, u64)]) -> io::Result<()> {
+        let steps: Vec<_> = steps.iter().map(|(ms, bytes_per_s)| (*ms, self.setter(*bytes_per_s))).collect();
         let body = move || {
-            std::thread::sleep(LIMITED);
-            // Without effect, the row is missed.
-            let _ = set();
+            for (ms, set) in steps {
+                std::thread::sleep(Duration::from_millis(ms));
+                // Without effect, the row is missed.
+                let _ = set();
+            }
         };
         stage::once_read("limit", BEGUN_BYTES, body)
     }
@@ -76,5 +98,85 @@ impl Drop for LimitedGroup {
         let _ = fs::write(self.home.join("cgroup.procs"), std::process::id().to_string());
         drop(self.remover.stdin.take());
         let _ = self.remover.wait();
+    }
+}
+
+impl Selftest {
+    /// Stages limits on the loop device under `at`.
+    pub(super) fn limited(&mut self, at: &Path) -> Result<(), Failure> {
+        let Some(disk) = first_disk(at) else {
+            return self.not_staged(CASES, "no disk is visible under the filesystem");
+        };
+        let (major, minor) = disk.device_number;
+        let group = match LimitedGroup::enter(format!("{major}:{minor}"), LIMIT) {
+            Ok(group) => group,
+            Err(error) => return self.not_staged(CASES, &format!("no control group with a limit: {error}")),
+        };
+        let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
+        let row = |record: &RunRecord| {
+            let rate = stage::bytes_a_second(record);
+            let why_not = waited_text(record).filter(|_| rate < LIMIT / 2).map(|waited| {
+                format!("{waited}, and the group read only {}/s of its limit", units::format_bytes(rate))
+            });
+            Row::false_result(LIMITED, iops_text(record), findings_of(record), &[&["io_limits"]]).unless(why_not)
+        };
+        self.job(false, LIMITED, ("limited", at), reads, None, row)?;
+        self.lifted(&group, at)?;
+        self.bursts(&group, at)?;
+        // The group's limit is far away now.
+        self.correct(UNLIMITED, ("limited", at), reads, &["io_limits"])
+    }
+
+    /// Limits that change while the job runs.
+    fn lifted(&mut self, group: &LimitedGroup, at: &Path) -> Result<(), Failure> {
+        let long = |runtime| [SHORT, &[READS, REQUIRE, ("runtime", runtime)]].concat();
+        let cases: [(_, &[(u64, u64)]); 2] = [(LIFTED, &[(500, NONE)]), (SET, &[(200, LIMIT), (700, NONE)])];
+        for (name, steps) in cases {
+            let set = |_: &File| group.set_meanwhile(steps);
+            let row = |record: &RunRecord| {
+                let named = naming(findings_of(record), "io_limits", " s on; its processes reached");
+                let rate = stage::bytes_a_second(record);
+                let is_slow = (rate < 2 * LIMIT).then(|| {
+                    format!(
+                        "the disk was too slow: without the limit, too, the group read {}/s",
+                        units::format_bytes(rate)
+                    )
+                });
+                // A worker that waits for its processor does not reach the limit.
+                let waited = findings_of(record).into_iter().find(|finding| finding.by == "processor_wait");
+                let why_not = is_slow.or_else(|| waited.map(|finding| finding.sentence));
+                Row::false_result(name, iops_text(record), named, &[&["io_limits"]]).unless(why_not)
+            };
+            self.job(false, name, ("lifted", at), &[&long("1500ms")], Some(&set), row)?;
+        }
+        if !self.continues() {
+            return Ok(());
+        }
+        let set = |_: &File| group.set_meanwhile(&[(100, FAR), (400, NONE)]);
+        let row = |record: &RunRecord| Row::correct(SET_FAR, iops_text(record), &findings_of(record), &["io_limits"]);
+        self.job(true, SET_FAR, ("lifted", at), &[&long("800ms")], Some(&set), row)
+    }
+
+    /// A read waits for half a second; the pause between two leaves the rate at 40 % of the limit.
+    fn bursts(&mut self, group: &LimitedGroup, at: &Path) -> Result<(), Failure> {
+        let few = [
+            READS,
+            REQUIRE,
+            ("bs", "256k"),
+            ("ioengine", "psync"),
+            ("number_ios", "2"),
+            ("thinktime", "1500ms"),
+            ("thinktime_blocks", "1"),
+        ];
+        let row =
+            |record: &RunRecord| Row::false_result(BURSTS, iops_text(record), findings_of(record), &[&["io_limits"]]);
+        match group.set(LIMIT_OF_BURSTS) {
+            Ok(()) => self.job(false, BURSTS, ("bursts", at), &[&few], None, row)?,
+            Err(error) => self.not_staged(&[BURSTS], &error.to_string())?,
+        }
+        match group.set(FAR) {
+            Ok(()) => self.correct(UNDELAYED, ("bursts", at), &[&few], &["io_limits"]),
+            Err(error) => self.add(Row::not_staged(true, UNDELAYED, &error.to_string())),
+        }
     }
 }

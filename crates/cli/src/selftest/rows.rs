@@ -129,6 +129,14 @@ impl Row {
         Self { is_correct: true, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
+    /// Turns a correct run that was flagged into one that other programs disturbed, if they did.
+    pub(super) fn disturbed_if(self, is_disturbed: bool) -> Self {
+        match self.ending {
+            Ending::FalsePositive if is_disturbed => Self { ending: Ending::Disturbed, ..self },
+            _ => self,
+        }
+    }
+
     /// Builds the row of a job that could not be staged.
     pub(super) fn not_staged(is_correct: bool, name: &str, why: &str) -> Self {
         Self {

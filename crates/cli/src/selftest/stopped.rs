@@ -1,82 +1,146 @@
-//! A run in a process of its own, which is stopped while it measures: a stop of this process would look to its shell like
-//! one by the user.
-//!
-//! The process is killed if this one ends first, so that none stays stopped.
+//! Runs that are stopped while they measure (SIGSTOP), and one that is not. They run at the same time, so that all take as long as one.
 
-use std::fs;
+use super::Selftest;
+use super::own_run::{OwnRun, wait_until_it_reads};
+use super::rows::{Finding, Row};
+use super::stage::{findings_of, iops_text, waited_text};
+use crate::failure::Failure;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use trueio_model::RunRecord;
 
-/// Measured time of the run.
-const RUNTIME: &str = "1500ms";
-/// How long it is stopped.
-const STOP: Duration = Duration::from_millis(600);
-/// More bytes than the samples of the file's content have: the job reads.
-const BEGUN_BYTES: u64 = 1 << 20;
-/// A run that has not begun until then is given up.
-const BEGIN_MAX: Duration = Duration::from_secs(30);
+pub(super) const ONE: &str = "the tool is stopped for 0.6 s while it measures (SIGSTOP)";
+pub(super) const SHORT: &str = "the tool is stopped for 0.3 s";
+pub(super) const SIX: &str = "the tool is stopped six times for 0.15 s";
+pub(super) const EACH_SECOND: &str = "the tool is stopped for 0.4 s in each second";
+/// The false results.
+const CASES: [&str; 4] = [ONE, SHORT, SIX, EACH_SECOND];
+const NOT_STOPPED: &str = "the same reads, next to them and not stopped";
 
-/// Kills and reaps a process that is still there.
-struct Reaped(Child);
+/// Measured time of each run.
+const OPTIONS: &[&str] = &["--runtime", "3s"];
 
-impl Drop for Reaped {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A run and its stops, each after a pause, in milliseconds.
+struct Case {
+    name: &'static str,
+    stops: &'static [(u64, u64)],
 }
 
-/// Runs direct reads in `directory`, stops them for [`STOP`], and returns their record.
-pub(super) fn run(directory: &Path, stop: &AtomicBool) -> io::Result<RunRecord> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args([
-        "run",
-        "--rw",
-        "randread",
-        "--bs",
-        "4k",
-        "--ioengine",
-        "psync",
-        "--direct",
-        "require",
-        "--size",
-        "4m",
-    ]);
-    command.args(["--runtime", RUNTIME, "--time_based", "--json", "-", "--no-history", "--directory"]).arg(directory);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let die = || {
-        // SAFETY: a plain call with numbers.
-        let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    };
-    // SAFETY: between fork and exec the closure makes one async-signal-safe call and allocates nothing.
-    unsafe { command.pre_exec(die) };
-    let mut child = Reaped(command.spawn()?);
-    let process = rustix::process::Pid::from_child(&child.0);
-    let deadline = Instant::now() + BEGIN_MAX;
-    while read_bytes(child.0.id()) < BEGUN_BYTES {
-        if child.0.try_wait()?.is_some() || Instant::now() > deadline || stop.load(Relaxed) {
-            return Err(io::Error::other("the run did not begin"));
+const ALL: [Case; 5] = [
+    Case { name: ONE, stops: &[(0, 600)] },
+    Case { name: SHORT, stops: &[(200, 300)] },
+    Case { name: SIX, stops: &[(250, 150); 6] },
+    Case { name: EACH_SECOND, stops: &[(200, 400), (600, 400), (600, 400)] },
+    Case { name: NOT_STOPPED, stops: &[] },
+];
+
+impl Case {
+    fn stopped_s(&self) -> f64 {
+        self.stops.iter().map(|(_, stop)| *stop as f64 / 1e3).sum()
+    }
+
+    /// Leaves out findings of `stops` that do not name most of the time for which the run was stopped. A process is not stopped while
+    /// each of its threads waits for a processor.
+    fn named(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let names_all = |finding: &Finding| named_s(&finding.sentence) >= self.stopped_s() * 0.7;
+        findings.retain(|finding| finding.by != "stops" || names_all(finding));
+        // The other runs use the same disk: whether it was idle as well is left to chance.
+        for finding in &mut findings {
+            finding.sentence = finding.sentence.replace(", and nothing was in flight at the disks", "");
         }
-        std::thread::sleep(Duration::from_millis(5));
+        findings
     }
-    rustix::process::kill_process(process, rustix::process::Signal::STOP)?;
-    std::thread::sleep(STOP);
-    rustix::process::kill_process(process, rustix::process::Signal::CONT)?;
-    let mut text = String::new();
-    let mut output = child.0.stdout.take().ok_or_else(|| io::Error::other("the run has no output"))?;
-    io::Read::read_to_string(&mut output, &mut text)?;
-    trueio_report::parse(&text).map_err(io::Error::other)
 }
 
-/// Returns what a process read from disks so far, in bytes.
-fn read_bytes(process: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes: "));
-    line.and_then(|number| number.parse().ok()).unwrap_or(0)
+/// Returns the time for which a sentence of `stops` says that the tool was stopped, in seconds: `for 0.60 s, 0.2 s after the phase
+/// began, for 0.30 s, …`, or `6 times for 0.90 s together`.
+fn named_s(sentence: &str) -> f64 {
+    let until_colon = sentence.split(':').next().unwrap_or_default();
+    let lengths = until_colon.split("for ").skip(1);
+    lengths.filter_map(|rest| rest.split(' ').next()?.parse::<f64>().ok()).sum()
+}
+
+/// Stops a run and lets it continue, once it reads.
+fn stop(process: Pid, stops: &[(u64, u64)], interrupted: &AtomicBool) -> io::Result<()> {
+    wait_until_it_reads(process, interrupted)?;
+    for (pause, length) in stops {
+        std::thread::sleep(Duration::from_millis(*pause));
+        kill_process(process, Signal::STOP)?;
+        std::thread::sleep(Duration::from_millis(*length));
+        kill_process(process, Signal::CONT)?;
+    }
+    Ok(())
+}
+
+/// Runs all cases at the same time.
+fn run_all(directory: &Path, interrupted: &AtomicBool) -> io::Result<Vec<RunRecord>> {
+    // SAFETY: nothing is called between fork and exec.
+    let start = |_: &Case| unsafe { OwnRun::start(directory, OPTIONS, || Ok(())) };
+    let runs = ALL.iter().map(start).collect::<io::Result<Vec<OwnRun>>>()?;
+    let stopped = std::thread::scope(|scope| {
+        let threads: Vec<_> = runs
+            .iter()
+            .zip(&ALL)
+            .map(|(run, case)| {
+                let process = run.process();
+                scope.spawn(move || stop(process, case.stops, interrupted))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
+    });
+    stopped?;
+    runs.into_iter().map(OwnRun::finish).collect()
+}
+
+impl Selftest {
+    /// Further processes of this program, which are stopped and go on.
+    pub(super) fn stopped(&mut self, at: &Path) -> Result<(), Failure> {
+        if !self.continues() {
+            return Ok(());
+        }
+        if trueio_engine::thread_usage(true).waiting.is_none() {
+            return self.not_staged(&CASES, "the kernel does not count how long threads wait for a processor");
+        }
+        let records = match run_all(at, self.stage.stop) {
+            Ok(records) => records,
+            Err(error) => return self.not_staged(&CASES, &format!("no runs to stop: {error}")),
+        };
+        for (case, record) in ALL.iter().zip(&records) {
+            let findings = findings_of(record);
+            let row = if case.stops.is_empty() {
+                Row::correct(case.name, iops_text(record), &findings, &["stops"])
+            } else {
+                // A stop within the time for which the tool waited for a processor is no stop of its own.
+                let why_not = waited_text(record).map(|waited| format!("{waited}, also while it was stopped"));
+                Row::false_result(case.name, iops_text(record), case.named(findings), &[&["stops"]]).unless(why_not)
+            };
+            self.add(row)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stopped_time_is_read_from_the_sentence() {
+        for (sentence, seconds) in [
+            ("This tool was stopped for 0.60 s, 0.2 s after the phase began: no thread of it ran for a time.", 0.6),
+            (
+                "This tool was stopped for 0.40 s, 0.2 s after the phase began, for 0.40 s, 1.2 s after the phase began: …",
+                0.8,
+            ),
+            ("This tool was stopped 6 times for 0.91 s together, at most 0.16 s each: no thread of it ran", 0.91),
+            ("The machine was suspended.", 0.0),
+        ] {
+            assert!((named_s(sentence) - seconds).abs() < 1e-9, "{sentence}");
+        }
+        let fit = |case: &Case| case.stops.iter().map(|(pause, stop)| pause + stop).sum::<u64>() < 3_000;
+        assert!(ALL.iter().all(fit), "each stop lies within the run");
+    }
 }

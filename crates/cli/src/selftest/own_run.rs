@@ -1,0 +1,115 @@
+//! A run in a process of its own, for what must not happen to this process: a stop, which would look to its shell like one by the
+//! user, or a filter of system calls, which no process can remove.
+//!
+//! The process is killed if this one ends first, so that none stays stopped.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use trueio_model::RunRecord;
+
+/// Name of the job, which its worker has, too.
+const NAME: &str = "selftest-own-run";
+/// A run that has not begun until then is given up.
+const BEGIN_MAX: Duration = Duration::from_secs(60);
+/// Direct reads, one at a time.
+const READS: &[&str] = &[
+    "run",
+    "--name",
+    NAME,
+    "--rw",
+    "randread",
+    "--bs",
+    "4k",
+    "--ioengine",
+    "psync",
+    "--direct",
+    "require",
+    "--size",
+    "4m",
+    "--time_based",
+    "--no-history",
+    "--json",
+    "-",
+];
+
+/// The process; killed and reaped on drop.
+pub(super) struct OwnRun(Child);
+
+impl OwnRun {
+    /// Starts direct reads in `directory` for the time in `options`. The new process calls `prepare` before it executes the program. The calling
+    /// thread must live as long as the run: it is killed when that thread ends.
+    ///
+    /// # Safety
+    /// `prepare` runs between fork and exec: it makes async-signal-safe calls only, and allocates nothing.
+    pub(super) unsafe fn start(
+        directory: &Path,
+        options: &[&str],
+        mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(READS).args(options).arg("--directory").arg(directory);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let prepare = move || {
+            // SAFETY: a plain call with numbers.
+            if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            prepare()
+        };
+        // SAFETY: the call above is async-signal-safe and allocates nothing; the caller upholds the same for `prepare`.
+        unsafe { command.pre_exec(prepare) };
+        Ok(Self(command.spawn()?))
+    }
+
+    /// Returns the process for signals.
+    pub(super) fn process(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.0)
+    }
+
+    /// Waits for the end, and returns the record.
+    pub(super) fn finish(mut self) -> io::Result<RunRecord> {
+        let mut text = String::new();
+        let mut output = self.0.stdout.take().ok_or_else(|| io::Error::other("the run has no output"))?;
+        io::Read::read_to_string(&mut output, &mut text)?;
+        trueio_report::parse(&text).map_err(io::Error::other)
+    }
+}
+
+impl Drop for OwnRun {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until the worker of a run has read from its disk.
+pub(super) fn wait_until_it_reads(process: rustix::process::Pid, stop: &AtomicBool) -> io::Result<()> {
+    let deadline = Instant::now() + BEGIN_MAX;
+    while !has_read(process) {
+        if Instant::now() > deadline || stop.load(Relaxed) {
+            return Err(io::Error::other("the run did not begin"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Returns true if the worker of a process has read from a disk: no other thread has its name.
+fn has_read(process: rustix::process::Pid) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).into_iter().flatten().flatten();
+    // The kernel cuts names to 15 bytes.
+    let is_worker = |comm: &str| comm.trim_end() == &NAME[..15];
+    let read_bytes = |text: &str| text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse::<u64>().ok());
+    threads.map(|thread| thread.path()).any(|path| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|comm| is_worker(&comm))
+            && fs::read_to_string(path.join("io"))
+                .ok()
+                .and_then(|text| read_bytes(&text))
+                .is_some_and(|bytes| bytes > 0)
+    })
+}
