@@ -224,7 +224,7 @@ fn missing_ns(beyond: f64, factors: Option<Factors>, dependence: Option<&Depende
         // Enough I/Os, and a dependence as long as the run.
         (None, Some(_)) if beyond >= ABOVE_MIN => 2.0,
         // The allowance that independent I/Os get.
-        _ => BEYOND_MIN * 1.24 / beyond,
+        _ => BEYOND_MIN * 1.13 / beyond,
     };
     let needed_ns = (span_ns as f64 * needed.max(1.0)).max(SPAN_NS_MIN as f64);
     // A run that is long enough by this reckoning and has no estimate needs more of everything.

@@ -6,7 +6,8 @@
 //! the recorded noise of a machine in stretches of a second in random order. The true percentiles come from 20 million I/Os of the same
 //! kind; the ideal width is 2 · 1.96 standard deviations of the figure over all runs. Noise as slow as the run may have no interval, but no narrow one.
 //! Runs without an interval are not counted, so a run that passes for independent by chance counts against the method.
-//! `docs/dev/statistics.md` holds the rows that are printed here (`--nocapture`), and each test compares them.
+//! `docs/dev/statistics.md` holds the rows that `TRUEIO_COVERAGE_RUNS=4000 TRUEIO_BLESS=1` prints (`--nocapture`), and each test compares them: of 400 runs, it
+//! allows for four standard errors.
 //!
 //! Cannot see: noise that is much slower than the run. No run shows it.
 
@@ -26,6 +27,10 @@ const DOCUMENTED: &str = include_str!("../../../../docs/dev/statistics.md");
 /// Not the seed with which the method's constants were chosen.
 const SEED: u64 = 0x5EED_2026_1128;
 const RUNS: u64 = 400;
+/// Runs of the rows of the documentation.
+const DOCUMENTED_RUNS: f64 = 4_000.0;
+/// The column of the width, after those of intervals, bounds and coverage.
+const WIDTH: usize = 3;
 /// Normal quantiles of an ideal interval, on both sides.
 const IDEAL: f64 = 2.0 * 1.959_964;
 
@@ -248,7 +253,8 @@ fn within(histogram: &Histogram, q: f64) -> f64 {
     quantile_within(histogram.buckets(), histogram.count(), q).expect("not empty")
 }
 
-fn experiment(name: &str, make: fn() -> Next, lengths_s: &[u64], runs: u64) {
+fn experiment(name: &str, make: fn() -> Next, lengths_s: &[u64]) {
+    let runs = std::env::var("TRUEIO_COVERAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
     let (truths, true_mean, true_rate) = truth_of(make);
     let (mut is_useful, mut bad) = (false, Vec::new());
     for &length_s in lengths_s {
@@ -288,21 +294,31 @@ fn experiment(name: &str, make: fn() -> Next, lengths_s: &[u64], runs: u64) {
     assert!(bad.is_empty(), "{name}: {bad:#?}");
 }
 
+/// By how much a percentage of `of` runs may differ from the documented one: a point for rounding and another system's logarithms, and of fewer
+/// runs four standard errors.
+fn chance(percent: f64, of: f64, is_short: bool) -> f64 {
+    let share = (percent / 100.0).clamp(0.02, 0.98);
+    1.0 + if is_short { 400.0 * (share * (1.0 - share) / of.max(1.0)).sqrt() } else { 0.0 }
+}
+
 /// Prints the row of a figure, and compares it with the limits and the documentation.
 fn judge(begin: &str, seen: &Seen) -> Result<(), String> {
     let runs = seen.figures.len() as f64;
     let percent = |part: u32, whole: f64| 100.0 * f64::from(part) / whole.max(1.0);
     let held = percent(seen.bound_held, seen.bounded.into());
-    if seen.bounded > 0 && held < 95.0 {
+    let is = |words: &str| begin.contains(words);
+    if seen.bounded > 0 && held < if is("| slow") { 90.0 } else { 95.0 } {
         return Err(format!("{} of {} bounds hold", seen.bound_held, seen.bounded));
     }
     let (given, bounded) = (percent(seen.given, runs), percent(seen.bounded, runs));
     let covered = percent(seen.covered, seen.given.into());
     let independent = percent(seen.independent_covered, seen.given.into());
-    // A rate without spread has no ideal.
     let ideal = seen.ideal();
-    let has_spread = ideal > 1e-6 * seen.figures[0];
-    let width = if has_spread { seen.width / f64::from(seen.given.max(1)) / ideal } else { 1.0 };
+    // A rate without spread has no ideal.
+    if ideal < 1e-6 * seen.figures[0] {
+        return if seen.covered == seen.given { Ok(()) } else { Err(format!("{begin}without spread")) };
+    }
+    let width = seen.width / f64::from(seen.given.max(1)) / ideal;
     let has_independent = !begin.ends_with("mean | ") && !begin.ends_with("rate | ");
     let independent = if has_independent { format!("{independent:.0} %") } else { String::new() };
     // Of few intervals, the share that contains the truth proves nothing.
@@ -311,12 +327,14 @@ fn judge(begin: &str, seen: &Seen) -> Result<(), String> {
         false => format!("{begin}{given:.0} % | {bounded:.0} % | | | |"),
     };
     println!("{row}");
-    let is = |words: &str| begin.contains(words);
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        return Ok(());
+    }
     // Where nearly all runs have an interval, few are near the limit of what a run shows, or chosen by a lucky estimate. An interval of I/Os that are
     // independent is narrower than a bucket, whose upper edge it contains.
     let (covered_min, width_max) = match () {
         () if given >= 85.0 => (92.5, if is("independent") || is("noise") { 1.4 } else { 1.3 }),
-        () if given >= 50.0 => (92.0, 1.5),
+        () if given >= 50.0 => (91.0, 1.5),
         () => (85.0, f64::INFINITY),
     };
     if !is("| slow") && given >= 5.0 && (covered < covered_min || width > width_max) {
@@ -325,17 +343,23 @@ fn judge(begin: &str, seen: &Seen) -> Result<(), String> {
     if is("| slow") && f64::from(seen.given - seen.covered) > 0.1 * runs {
         return Err(row);
     }
-    // Rounding, and another system's logarithms.
     let numbers = |cells: &str| -> Vec<f64> {
         cells.split('|').filter_map(|cell| cell.trim().trim_end_matches(" %").parse().ok()).collect()
     };
     let documented = DOCUMENTED.lines().find_map(|line| line.strip_prefix(begin)).map(numbers);
     let here = numbers(&row[begin.len()..]);
     let is_documented = |there: &Vec<f64>| {
-        there.len() == here.len() && there.iter().zip(&here).all(|(there, here)| (there - here).abs() <= 1.0)
+        there.iter().zip(&here).enumerate().all(|(column, (there, here))| {
+            let limit = match column {
+                0 | 1 => chance(*there, runs, runs < DOCUMENTED_RUNS),
+                WIDTH => 0.2 * there + 1.0 / f64::from(seen.given.max(1)).sqrt(),
+                _ => chance(*there, seen.given.into(), runs < DOCUMENTED_RUNS),
+            };
+            (there - here).abs() <= limit
+        })
     };
     // What hardly a run has is not listed.
-    let is_rare = given < 5.0 && documented.is_none();
+    let is_rare = given < 10.0 && documented.is_none();
     if is_rare || documented.as_ref().is_some_and(is_documented) {
         Ok(())
     } else {
@@ -345,35 +369,35 @@ fn judge(begin: &str, seen: &Seen) -> Result<(), String> {
 
 #[test]
 fn intervals_of_queues_contain_the_truth() {
-    experiment("M/D/1, load 0.7", || queue(0.7), &[30], RUNS);
-    experiment("M/D/1, load 0.8", || queue(0.8), &[30], RUNS);
-    experiment("M/D/1, load 0.9", || queue(0.9), &[30], RUNS);
+    experiment("M/D/1, load 0.7", || queue(0.7), &[30]);
+    experiment("M/D/1, load 0.8", || queue(0.8), &[30]);
+    experiment("M/D/1, load 0.9", || queue(0.9), &[30]);
 }
 
 #[test]
 fn intervals_of_latencies_that_are_alike_contain_the_truth() {
-    experiment("AR(1) 0.9", || alike(0.9), &[30], RUNS);
-    experiment("AR(1) 0.98", || alike(0.98), &[30], RUNS);
+    experiment("AR(1) 0.9", || alike(0.9), &[30]);
+    experiment("AR(1) 0.98", || alike(0.98), &[30]);
 }
 
 /// Goal: a dependence of a second is seen, and one as long as the run leads to no interval.
 #[test]
 fn intervals_of_rows_that_are_alike_contain_the_truth_or_there_are_none() {
-    experiment("rows, AR(1) 0.9", || alike_rows(0.9), &[30, 120], RUNS);
-    experiment("rows, AR(1) 0.98", || alike_rows(0.98), &[600], RUNS);
+    experiment("rows, AR(1) 0.9", || alike_rows(0.9), &[30, 120]);
+    experiment("rows, AR(1) 0.98", || alike_rows(0.98), &[600]);
 }
 
 #[test]
 fn intervals_of_bursts_contain_the_truth() {
-    experiment("bursts, 8 × slower for 60 of 2,000", || bursts(8.0, 60, 1_940.0), &[30], RUNS);
-    experiment("bursts, 3 × slower for 300 of 6,000", || bursts(3.0, 300, 5_700.0), &[30], RUNS);
+    experiment("bursts, 8 × slower for 60 of 2,000", || bursts(8.0, 60, 1_940.0), &[30]);
+    experiment("bursts, 3 × slower for 300 of 6,000", || bursts(3.0, 300, 5_700.0), &[30]);
 }
 
 #[test]
 fn intervals_of_recorded_noise_contain_the_truth() {
     let lengths = [30, 60];
-    experiment("recorded noise, busy", || recorded_noise(NOISE, 5.0), &lengths, RUNS);
-    experiment("recorded noise, quieter", || recorded_noise(QUIETER_NOISE, 5.0), &lengths, RUNS);
+    experiment("recorded noise, busy", || recorded_noise(NOISE, 5.0), &lengths);
+    experiment("recorded noise, quieter", || recorded_noise(QUIETER_NOISE, 5.0), &lengths);
 }
 
 /// Goal: noise as slow as the run does not lead to a narrow interval: a run has one that contains the truth, or none, in 90 % of cases.
@@ -381,15 +405,15 @@ fn intervals_of_recorded_noise_contain_the_truth() {
 /// speeds; rows that are alike over 5 and 20 s.
 #[test]
 fn intervals_of_slow_noise_contain_the_truth_or_there_are_none() {
-    experiment("slow: waves of 30 s, 0.4 %", || waves(30.0, 0.004), &[30], RUNS);
-    experiment("slow: waves of 30 s, 50 %", || waves(30.0, 0.5), &[30], RUNS);
-    experiment("slow: waves of 45 s, 0.4 %", || waves(45.0, 0.004), &[30], RUNS);
-    experiment("slow: waves of 45 s, 2 %", || waves(45.0, 0.02), &[30], RUNS);
-    experiment("slow: waves of 60 s, 2 %", || waves(60.0, 0.02), &[30], RUNS);
-    experiment("slow: waves of 60 s, 50 %", || waves(60.0, 0.5), &[30], RUNS);
-    experiment("slow: two speeds, 5 s each", || regimes(5.0), &[30], RUNS);
-    experiment("slow: rows, AR(1) 0.98", || alike_rows(0.98), &[30], RUNS);
-    experiment("slow: rows, AR(1) 0.995", || alike_rows(0.995), &[30], RUNS);
+    experiment("slow: waves of 30 s, 0.4 %", || waves(30.0, 0.004), &[30]);
+    experiment("slow: waves of 30 s, 50 %", || waves(30.0, 0.5), &[30]);
+    experiment("slow: waves of 45 s, 0.4 %", || waves(45.0, 0.004), &[30]);
+    experiment("slow: waves of 45 s, 2 %", || waves(45.0, 0.02), &[30]);
+    experiment("slow: waves of 60 s, 2 %", || waves(60.0, 0.02), &[30]);
+    experiment("slow: waves of 60 s, 50 %", || waves(60.0, 0.5), &[30]);
+    experiment("slow: two speeds, 5 s each", || regimes(5.0), &[30]);
+    experiment("slow: rows, AR(1) 0.98", || alike_rows(0.98), &[30]);
+    experiment("slow: rows, AR(1) 0.995", || alike_rows(0.995), &[30]);
 }
 
 /// Goal: on I/Os that are independent, every percentile up to p99.9 has an interval.
@@ -401,5 +425,5 @@ fn intervals_of_independent_ios_contain_the_truth_too() {
             (latency_ns, latency_ns)
         })
     }
-    experiment("independent", independent, &[30], RUNS);
+    experiment("independent", independent, &[30]);
 }
