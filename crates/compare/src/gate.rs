@@ -9,7 +9,7 @@
 
 use trueio_model::{
     Basis, Comparison, GateResult, GateVerdict, Limit, LimitFigure, LimitOutcome, LimitValue, Mark, Method, Metric,
-    Part, Side, side_letter,
+    Part, Ratio, Side, side_letter,
 };
 use trueio_stats::hodges_lehmann;
 
@@ -148,13 +148,7 @@ fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> 
                 ),
                 (Some(ratio), _) => {
                     let found = GateVerdict::from(limit.sign.judge((ratio.low, ratio.high), share));
-                    let changes = format!(
-                        "{} {}, between {} and {}",
-                        answer.metric,
-                        change(ratio.estimate),
-                        change(ratio.low),
-                        change(ratio.high)
-                    );
+                    let changes = format!("{} {}", answer.metric, changes(ratio));
                     if answer.basis == Basis::Blocks && found != GateVerdict::CannotTell {
                         let why = "one run a side cannot distinguish a change from drift; interleave them: --live";
                         (GateVerdict::CannotTell, format!("{changes}; {why}"))
@@ -166,6 +160,12 @@ fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> 
             result_of(limit, part, answer.side, found)
         })
         .collect()
+}
+
+/// A ratio as a change with its interval; as its least if the interval does not show its size.
+fn changes(ratio: &Ratio) -> String {
+    let typical = ratio.least().map_or_else(|| change(ratio.estimate), |least| format!("at least {}", change(least)));
+    format!("{typical}, between {} and {}", change(ratio.low), change(ratio.high))
 }
 
 /// A ratio as a change: `+5.2 %`.
@@ -192,6 +192,13 @@ pub fn change(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_whose_size_is_unsure_is_at_least_its_least() {
+        let of = |estimate, low, high| changes(&Ratio { estimate, low, high, alpha: 0.05, p: None, pair_count: 6 });
+        assert_eq!(of(3.74, 1.16, 16.8), "at least +16.0 %, between +16.0 % and +1580 %");
+        assert_eq!(of(0.9, 0.88, 0.93), "−10.0 %, between −12.0 % and −7.00 %");
+    }
 
     #[test]
     fn changes_are_written_with_sign_and_three_digits() {

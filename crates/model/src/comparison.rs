@@ -257,6 +257,22 @@ pub struct Ratio {
     pub pair_count: u32,
 }
 
+impl Ratio {
+    /// Returns the end of the interval next to 1, if the interval shows the direction of a change and not its size: one end is more than twice the
+    /// other. Six pairs cannot show more than that of a change that differs between them.
+    pub fn least(&self) -> Option<f64> {
+        const UNSURE: f64 = 2.0;
+        if self.high < self.low * UNSURE {
+            return None;
+        }
+        match (self.low > 1.0, self.high < 1.0) {
+            (true, _) => Some(self.low),
+            (_, true) => Some(self.high),
+            _ => None,
+        }
+    }
+}
+
 /// How an interval was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

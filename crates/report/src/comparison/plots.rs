@@ -66,7 +66,7 @@ pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
         let title = format!(
             "{}: {}, between {} and {}",
             name(answer),
-            words::change(ratio.estimate),
+            words::change_of(ratio),
             words::change(ratio.low),
             words::change(ratio.high)
         );

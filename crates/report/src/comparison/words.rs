@@ -82,23 +82,9 @@ pub(super) fn change(ratio: f64) -> String {
     format!("{sign}{text} %")
 }
 
-/// Returns the end of the interval next to 1, if the interval shows the direction of a change and not its size: one end is more than twice the
-/// other. Six pairs cannot show more than that of a change that differs between them.
-pub(super) fn least_change(ratio: &Ratio) -> Option<f64> {
-    const UNSURE: f64 = 2.0;
-    if ratio.high < ratio.low * UNSURE {
-        return None;
-    }
-    match (ratio.low > 1.0, ratio.high < 1.0) {
-        (true, _) => Some(ratio.low),
-        (_, true) => Some(ratio.high),
-        _ => None,
-    }
-}
-
 /// Formats a ratio's estimate as a change, or its end next to 1 if the interval does not show the size.
 pub(super) fn change_of(ratio: &Ratio) -> String {
-    least_change(ratio).map_or_else(|| change(ratio.estimate), |least| format!("at least {}", change(least)))
+    ratio.least().map_or_else(|| change(ratio.estimate), |least| format!("at least {}", change(least)))
 }
 
 /// Formats a share in percent without unnecessary digits.
@@ -225,7 +211,7 @@ fn compared(comparison: &Comparison, part: &Part, side: usize, this: &str, first
     let described = |answer: &Answer| {
         let ratio = answer.ratio.as_ref()?;
         let is_decided = !matches!(answer.conclusion, Conclusion::Same | Conclusion::CannotTell);
-        if let Some(least) = least_change(ratio).filter(|_| is_decided) {
+        if let Some(least) = ratio.least().filter(|_| is_decided) {
             return Some(format!("{} at least {}", metric_title(answer.metric), change(least)));
         }
         Some(format!(
@@ -349,7 +335,7 @@ pub(super) fn divergence(comparison: &Comparison, part: &Part, answer: &Answer) 
              make the difference"
         }
     };
-    Some(format!("the figures differ by {}, but the change is {}: {why}", change(whole), change(ratio.estimate)))
+    Some(format!("the figures differ by {}, but the change is {}: {why}", change(whole), change_of(ratio)))
 }
 
 /// Returns the divergences of a part's answers, with side and metric.

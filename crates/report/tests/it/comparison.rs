@@ -169,6 +169,47 @@ fn no_winner_is_named_between_sides_that_are_not_confirmed() {
     assert!(text.contains("B (after) is slower than A (before): ") && !text.contains("this holds if"), "{text}");
 }
 
+/// Goal: no output gives a factor of which six pairs show only the direction without "at least". Method: IOPS 3.74 times as high (1.16 to 16.8), as the headline's
+/// metric and beside sides of other block sizes, and figures that differ from the change; the numbers of CSV, metrics and JSON have both ends.
+#[test]
+fn a_change_whose_size_is_unsure_is_at_least_its_least_in_every_output() {
+    let unsure = |block_bytes: f64| {
+        let mut one = comparison("after");
+        one.gates.clear();
+        let part = &mut one.parts[0];
+        part.answers = [Metric::Iops, Metric::Bandwidth]
+            .map(|metric| answer(metric, Conclusion::Better, Some((3.74, 1.16, 16.8))))
+            .to_vec();
+        for (side, (iops, bytes)) in part.sides.iter_mut().zip([(1_000.0, 4_096.0), (90_000.0, block_bytes)]) {
+            side.figures = vec![
+                Figure { metric: Metric::Iops, value: iops },
+                Figure { metric: Metric::Bandwidth, value: iops * bytes },
+            ];
+        }
+        one
+    };
+    for one in [unsure(4_096.0), unsure(65_536.0)] {
+        let document = comparison_json(&one);
+        let answer = comparison_answer(&one);
+        let texts = [
+            comparison_terminal(&one, &style(400)),
+            comparison_screen(&one, &style(80), "add -v"),
+            comparison_markdown(&one),
+            comparison_html(&one).split("<script").next().unwrap_or_default().to_owned(),
+            comparison_junit(&one),
+            trueio_report::comparison_progress(6, 80, 1, &one.parts[0].answers),
+            answer.headline.iter().chain(&answer.doubts).cloned().collect(),
+        ];
+        for (index, text) in texts.iter().enumerate() {
+            assert!(text.contains("at least +16"), "output {index}:\n{text}");
+            assert!(!text.contains("×3.74") && !text.contains("3.74"), "output {index}:\n{text}");
+        }
+        assert!(answer.headline[0].contains("at least +16") && document.contains("at least +16"), "{answer:?}");
+        let change = answer.figures.iter().find(|figure| figure.unit == "ratio").expect("the change");
+        assert_eq!((change.low, change.high), (Some(1.16), Some(16.8)));
+    }
+}
+
 /// Goal: the screen begins and ends with the answer and fits 24 lines of 80 columns. Method: equal and different sides, which are kept as
 /// text, and many sides, parts, long names, doubts and gates. `TRUEIO_BLESS=1` rewrites the texts; read the difference.
 #[test]
