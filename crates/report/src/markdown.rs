@@ -6,7 +6,7 @@ use crate::course::whole_course;
 use crate::limits::limit_line;
 use crate::standing::PastRun;
 use crate::summary::summary;
-use crate::text::{clean, figure};
+use crate::text::{clean, few_ios, figure};
 use crate::verdicts::{accept_hint, reasons};
 use crate::words::{outcome_sentence, title_of};
 use trueio_model::{RunRecord, StatementKind, units};
@@ -38,10 +38,11 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
         let ns = |value: Option<u64>| value.map_or_else(absent, units::format_duration_ns);
         let [p50, p99, p999] = row.quantiles.map(|q| ns(q.map(|q| q.value_ns)));
         let mark = Badge::of_phase(&record.phases[row.phase_index]);
+        let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(" ({few})"));
         out.push_str(&format!(
             "| {} | {} | {} | {p50} | {p99} | {p999} | {} | {} {} |\n",
             escaped(&row.label),
-            row.ios_per_s.map_or_else(absent, |rate| format!("{} /s", figure(rate))),
+            row.ios_per_s.map_or_else(absent, |rate| format!("{} /s{few}", figure(rate))),
             row.bytes_per_s.map_or_else(absent, units::format_bandwidth),
             ns(row.latency_ns_max),
             mark.symbol,

@@ -30,7 +30,7 @@ use crate::limits::limit_line;
 use crate::ranks::ranks_within;
 use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
-use crate::text::{clean, width_of, wrap};
+use crate::text::{clean, few_ios, width_of, wrap};
 use crate::verdicts::{Mark, accept_hint};
 use std::cmp::Reverse;
 use trueio_model::{
@@ -233,7 +233,7 @@ impl Line {
             p99: match p99_ns {
                 Some(ns) => p99_cell(&units::format_duration_ns(ns)),
                 None if is_withheld => p99_cell("x"),
-                None => sample_words(shown.io_count).unwrap_or_else(|| p99_cell("–")),
+                None => few_ios(shown.io_count).unwrap_or_else(|| p99_cell("–")),
             },
             words: clean(&words).into_owned(),
             mark,
@@ -244,18 +244,6 @@ impl Line {
 /// `p99  770 µs`.
 fn p99_cell(value: &str) -> String {
     format!("p99 {value:>P99_WIDTH$}")
-}
-
-/// A figure of fewer I/Os stands next to their number.
-const FEW_IO_COUNT: u64 = 1_000;
-
-/// Returns the number of I/Os that a figure without a percentile rests on, if they are few: `1 I/O`, `37 I/Os`.
-fn sample_words(io_count: u64) -> Option<String> {
-    match io_count {
-        1 => Some("1 I/O".to_owned()),
-        2..FEW_IO_COUNT => Some(format!("{io_count} I/Os")),
-        _ => None,
-    }
 }
 
 /// The figure that describes a load.

@@ -14,7 +14,7 @@ use crate::priorities::priorities;
 use crate::ranks::ranks;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
-use crate::text::{clean, figure, width_of};
+use crate::text::{clean, few_ios, figure, width_of};
 use crate::verdicts::{accept_hint, levels, mark};
 use crate::words::{
     failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
@@ -225,7 +225,8 @@ impl Cells {
             verdict: {
                 let mark = mark(phase);
                 let clipped = if clipped { ", over 73 min" } else { "" };
-                format!("{} {} {}{clipped}", mark.symbol(), mark.word(), phase.level)
+                let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(", {few}"));
+                format!("{} {} {}{few}{clipped}", mark.symbol(), mark.word(), phase.level)
             },
             paint: Paint::of_mark(mark(phase)),
         }

@@ -56,6 +56,12 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", trueio_model::units::format_count(count), if count == 1 { "" } else { "s" })
 }
 
+/// Returns the number of I/Os of a figure that rests on few, to stand next to it: `1 I/O`, `37 I/Os`.
+pub(crate) fn few_ios(io_count: u64) -> Option<String> {
+    const FEW: u64 = 1_000;
+    (1..FEW).contains(&io_count).then(|| counted(io_count, "I/O"))
+}
+
 /// Appends `text`, cleaned and wrapped at `width` columns, to `out`. The first line begins with `first`, the
 /// others with `hang` spaces. A word longer than the line is not broken, and a number is not separated from
 /// its unit.

@@ -149,15 +149,22 @@ fn summary_of(record: &RunRecord) -> String {
         text.push_str(&format!(", {withheld} withheld"));
     }
     let jobs = record.phases.iter().filter(|phase| is_shown(phase)).flat_map(|p| &p.jobs);
-    let (mut bytes_per_s, mut ios_per_s) = (0.0f64, 0.0f64);
+    let (mut bytes_per_s, mut ios_per_s, mut io_count) = (0.0f64, 0.0f64, 0);
     for job in jobs.filter(|j| j.elapsed_ns > 0) {
         let seconds = job.elapsed_ns as f64 / 1e9;
         for op in &job.ops {
             bytes_per_s = bytes_per_s.max(op.byte_count as f64 / seconds);
             ios_per_s = ios_per_s.max(op.io_count as f64 / seconds);
+            io_count = io_count.max(op.io_count);
         }
     }
     push_best(&mut text, bytes_per_s, ios_per_s);
+    // As in reports.
+    match io_count {
+        1 => text.push_str(", 1 I/O"),
+        2..1_000 => text.push_str(&format!(", {io_count} I/Os")),
+        _ => {}
+    }
     text
 }
 

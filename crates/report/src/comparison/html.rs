@@ -179,7 +179,7 @@ impl PagePart {
                 .map(|(index, side)| PageSide {
                     letter: words::letter(index),
                     name: cleaned(&side.name),
-                    detail: cleaned(&side.detail),
+                    detail: cleaned(&words::detail_of(side)),
                     mark: Badge::of(side.mark()),
                     level: side.level.to_string(),
                     reasons: side.reasons.iter().map(|s| cleaned(s)).collect(),

@@ -30,12 +30,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         for (index, side) in part.sides.iter().enumerate() {
             let mark = Badge::of(side.mark());
             let verdict = format!("{} {} {}", mark.symbol, mark.word, side.level);
-            let detail = if side.detail.is_empty() { String::new() } else { format!(", {}", side.detail) };
-            out.push_str(&format!(
-                "- **{}** {}: {verdict}\n",
-                words::letter(index),
-                escaped(&format!("{}{detail}", side.name))
-            ));
+            let detail = words::detail_of(side);
+            let name = if detail.is_empty() { side.name.clone() } else { format!("{}, {detail}", side.name) };
+            out.push_str(&format!("- **{}** {}: {verdict}\n", words::letter(index), escaped(&name)));
         }
         if let Some(sentence) = words::levels(part) {
             out.push_str(&format!("\n{}\n", escaped(&sentence)));

@@ -96,13 +96,14 @@ fn sides(page: &mut Page, part: &Part) {
     let name = |side: &Side| clean(&side.name).chars().take(room).collect::<String>();
     let shown = || part.sides.iter().take(SIDES_MAX);
     let width = shown().map(|side| width_of(&name(side))).max().unwrap_or(0);
-    let detail_width = shown().map(|side| width_of(&clean(&side.detail)) + 2).max().unwrap_or(0);
+    let detail_width = shown().map(|side| width_of(&clean(&words::detail_of(side))) + 2).max().unwrap_or(0);
     let fits = width + detail_width <= room;
     for (index, side) in shown().enumerate() {
         let mark = side.mark();
         let word = page.paint(Paint::of_mark(mark), &format!("{} {}", mark.symbol(), mark.word()));
         let padded = |text: &str, width: usize| format!("{text}{}", " ".repeat(width.saturating_sub(width_of(text))));
-        let detail = if fits { padded(&format!("  {}", clean(&side.detail)), detail_width) } else { String::new() };
+        let detail =
+            if fits { padded(&format!("  {}", clean(&words::detail_of(side))), detail_width) } else { String::new() };
         page.line(&format!("  {}  {}{detail}  {word}", words::letter(index), padded(&name(side), width)));
     }
 }

@@ -80,7 +80,8 @@ fn part_of(page: &mut Page, comparison: &Comparison, part: &Part) {
         let mark = side.mark();
         let verdict = format!("{} {} {}", mark.symbol(), mark.word(), side.level);
         let verdict = page.paint(Paint::of_mark(mark), &verdict);
-        let detail = if side.detail.is_empty() { String::new() } else { format!("  {}", clean(&side.detail)) };
+        let detail = words::detail_of(side);
+        let detail = if detail.is_empty() { detail } else { format!("  {}", clean(&detail)) };
         page.out.push_str(&format!("  {}  {}{detail}  {verdict}\n", words::letter(index), clean(&side.name)));
     }
     if let Some(sentence) = words::levels(part) {

@@ -1,6 +1,6 @@
 //! Sentences of a comparison.
 
-use crate::text::{counted, figure};
+use crate::text::{counted, few_ios, figure};
 use crate::words::level_words;
 use trueio_model::{
     Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Mark, Method, Metric, Part, Ratio, Side,
@@ -37,6 +37,13 @@ pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
         return "x".to_owned();
     }
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
+}
+
+/// Returns what a side is, and the number of its I/Os if they are few; empty if neither is known.
+pub(super) fn detail_of(side: &Side) -> String {
+    let few = few_ios(side.latency.count());
+    let parts: Vec<&str> = [side.detail.as_str()].into_iter().chain(few.as_deref()).filter(|s| !s.is_empty()).collect();
+    parts.join(", ")
 }
 
 /// Returns the title of the column of changes: how they are computed.

@@ -4,7 +4,7 @@ use super::cleaned;
 use crate::plot::Shade;
 use crate::plot::job::spark;
 use crate::summary::{Interval, QUANTILES, Row, plan_of, shape_of};
-use crate::text::figure;
+use crate::text::{few_ios, figure};
 use crate::words::{is_same, percentile_name};
 use serde::Serialize;
 use trueio_model::{OpKind, PhaseRecord, RunRecord, units};
@@ -111,10 +111,11 @@ fn rates(row: &Row, elapsed_ns: u64) -> (String, String) {
         (Some(bytes), Some(ios)) => ios > 0.0 && bytes / ios >= LARGE_BYTES,
         _ => false,
     };
+    let of_few = |rate: String| few_ios(row.io_count).map_or_else(|| rate.clone(), |few| format!("{rate}, {few}"));
     let total = format!("{count} in {}", units::format_duration_ns(elapsed_ns));
     match (bytes, per_s) {
-        (Some(bytes), Some(per_s)) if is_large => (bytes, per_s),
-        (Some(bytes), Some(per_s)) => (per_s, bytes),
+        (Some(bytes), Some(per_s)) if is_large => (bytes, of_few(per_s)),
+        (Some(bytes), Some(per_s)) => (per_s, of_few(bytes)),
         (None, Some(per_s)) => (per_s, total),
         (Some(bytes), None) => (bytes, total),
         (None, None) => (String::new(), total),

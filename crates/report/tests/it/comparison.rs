@@ -210,6 +210,32 @@ fn a_change_whose_size_is_unsure_is_at_least_its_least_in_every_output() {
     }
 }
 
+/// Goal: sides of few I/Os have their number next to them in every output. Method: 1, 37 and 5,000 I/Os.
+#[test]
+fn the_sample_size_stands_next_to_a_side_of_few_ios() {
+    for (count, words) in [(1, Some("randread 4k q1, 1 I/O")), (37, Some("randread 4k q1, 37 I/Os")), (5_000, None)] {
+        let mut one = comparison("after");
+        let latency = &mut one.parts[0].sides[1].latency;
+        *latency = Histogram::new();
+        latency.record_many(111_000, count);
+        let texts = [
+            comparison_terminal(&one, &style(100)),
+            comparison_screen(&one, &style(80), "add -v"),
+            comparison_markdown(&one),
+            comparison_html(&one).split("<script").next().unwrap_or_default().replace("&#x2f;", "/"),
+        ];
+        for (index, text) in texts.iter().enumerate() {
+            match words {
+                Some(words) => assert!(text.contains(words), "output {index}:\n{text}"),
+                None => assert!(!text.contains("q1, "), "output {index}:\n{text}"),
+            }
+        }
+        let answer = comparison_answer(&one);
+        let figures = || answer.figures.iter().filter(|of| of.load.contains("after") && of.unit != "ratio");
+        assert!(figures().count() > 0 && figures().all(|of| of.sample_count == count), "{:?}", answer.figures);
+    }
+}
+
 /// Goal: the screen begins and ends with the answer and fits 24 lines of 80 columns. Method: equal and different sides, which are kept as
 /// text, and many sides, parts, long names, doubts and gates. `TRUEIO_BLESS=1` rewrites the texts; read the difference.
 #[test]

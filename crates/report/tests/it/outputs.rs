@@ -70,6 +70,32 @@ fn colour_adds_no_information() {
     assert_eq!(colored, terminal(&record, &plain(100)));
 }
 
+/// Goal: a figure of few I/Os has their number next to it in every output. Method: every load with 1, 37 and 100,000 I/Os.
+#[test]
+fn the_sample_size_stands_next_to_a_figure_of_few_ios() {
+    for (count, words) in [(1, Some("1 I/O")), (37, Some("37 I/Os")), (100_000, None)] {
+        let mut record = fixture::baseline(6);
+        for op in record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops) {
+            (op.io_count, op.byte_count) = (count, count * 4096);
+        }
+        let rows = summary(&record).iter().filter(|row| row.op != trueio_model::OpKind::Sync).count();
+        let (html, markdown) = (trueio_report::html(&record), trueio_report::markdown(&record, &[]));
+        let texts = [
+            terminal(&record, &plain(100)),
+            markdown,
+            html.split("<script").next().unwrap_or_default().replace("&#x2f;", "/"),
+        ];
+        for (index, text) in texts.iter().enumerate() {
+            match words {
+                Some(words) => assert!(text.matches(words).count() >= rows, "output {index}:\n{text}"),
+                None => assert!(!text.contains(" I/Os)") && !text.contains(", 1 I/O"), "output {index}:\n{text}"),
+            }
+        }
+        let answer = trueio_report::answer(&record, &[]);
+        assert!(answer.figures.iter().all(|figure| figure.sample_count == count), "{:?}", answer.figures);
+    }
+}
+
 /// Goal: a contradicted figure never appears without its reason, whatever the width and the phase: between the table and
 /// everything else, and the way to accept it after all reasons.
 #[test]

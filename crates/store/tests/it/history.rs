@@ -54,6 +54,22 @@ fn a_list_is_newest_first_and_as_long_as_asked() {
 }
 
 #[test]
+fn a_summary_of_few_ios_has_their_number() {
+    let of = |count: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let mut record = record(&id(1), 1);
+        for op in record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops) {
+            op.io_count = count;
+        }
+        store.insert(&record).unwrap();
+        store.list(&ALL).unwrap()[0].summary.clone()
+    };
+    assert!(of(1).ends_with(" IOPS, 1 I/O") && of(37).ends_with(" IOPS, 37 I/Os"), "{} {}", of(1), of(37));
+    assert!(of(1_000).ends_with(" IOPS"), "{}", of(1_000));
+}
+
+#[test]
 fn a_summary_holds_no_contradicted_figure() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
