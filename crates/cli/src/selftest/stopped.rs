@@ -3,7 +3,7 @@
 use super::Selftest;
 use super::own_run::{OwnRun, wait_until_it_reads};
 use super::rows::{Finding, Row};
-use super::stage::{findings_of, iops_text, waited_text};
+use super::stage::{findings_of, iops_text};
 use crate::failure::Failure;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
@@ -113,8 +113,9 @@ impl Selftest {
             let row = if case.stops.is_empty() {
                 Row::correct(case.name, iops_text(record), &findings, &["stops"])
             } else {
-                // A stop within the time for which the tool waited for a processor is no stop of its own.
-                let why_not = waited_text(record).map(|waited| format!("{waited}, also while it was stopped"));
+                // A stop within a wait for a processor is no stop of its own.
+                let waits = findings.iter().find(|finding| finding.by == "processor_wait");
+                let why_not = waits.map(|waits| format!("also while it was stopped: {}", waits.sentence));
                 Row::false_result(case.name, iops_text(record), case.named(findings), &[&["stops"]]).unless(why_not)
             };
             self.add(row)?;
