@@ -58,13 +58,13 @@ fn reads(sandbox: &Sandbox, more: &str) -> Command {
     urgent(sandbox.command(&words(&format!("{READS} {more}"))))
 }
 
-/// Gives a command priority over all ordinary programs, where that is permitted: what other tests do to the processors is not
-/// staged here.
+/// Gives a command priority over all ordinary programs and over the run that `selftest` makes urgent, where that is permitted: what other
+/// tests do to the processors is not staged here.
 fn urgent(plain: Command) -> Command {
-    if tool("chrt", &["-f", "1", "true"]).is_err() {
+    if tool("chrt", &["-f", "50", "true"]).is_err() {
         return plain;
     }
-    wrapped("chrt", &["-f", "1"], &plain)
+    wrapped("chrt", &["-f", "50"], &plain)
 }
 
 /// Returns a command that runs `plain` through another program.
