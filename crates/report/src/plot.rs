@@ -20,7 +20,7 @@ use axis::Axis;
 
 /// Size of a plot, in pixels of its text.
 const SIZE: (f64, f64) = (400.0, 240.0);
-/// Margins for labels: left, right, bottom; top without and with a legend in a line of its own.
+/// Margins for labels: left at least, right, bottom; top without and with a legend in a line of its own.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 26.0;
@@ -122,6 +122,11 @@ pub(crate) struct Drawing<'a> {
     pub(crate) y: &'a Axis,
 }
 
+/// Returns the margin in which the labels of a vertical axis have room, with 20 for the gap and for letters that are wider than estimated.
+fn left_of(y: &Axis) -> f64 {
+    y.marks.iter().map(|(_, label)| text_width(label, TEXT) + 20.0).fold(LEFT, f64::max)
+}
+
 impl Drawing<'_> {
     /// Draws the plot and returns it as an `<svg>` element that scales with its box.
     pub(crate) fn draw(&self) -> String {
@@ -130,7 +135,7 @@ impl Drawing<'_> {
         let is_beside = text_width(self.title, TEXT) + legend_width + 12.0 <= SIZE.0 - RIGHT;
         let top = if is_beside || legend.is_empty() { TOP } else { TOP + LEGEND * legend_rows(&legend) as f64 };
         let height = SIZE.1 + top - TOP;
-        let frame = Frame { left: LEFT, right: SIZE.0 - RIGHT, top, bottom: height - BOTTOM };
+        let frame = Frame { left: left_of(self.y), right: SIZE.0 - RIGHT, top, bottom: height - BOTTOM };
         let names: Vec<&str> = legend.iter().map(|curve| curve.name.as_str()).collect();
         let label = format!("{}: {}", self.title, names.join(", "));
         let mut svg = Svg::with_attributes("plot", SIZE.0, height, &label, &self.hover_attributes(&frame));
@@ -323,5 +328,13 @@ mod tests {
         for (index, look) in looks.iter().enumerate() {
             assert!(!looks[..index].contains(look), "{index}");
         }
+    }
+
+    #[test]
+    fn a_long_label_of_the_vertical_axis_widens_its_margin() {
+        assert_eq!(left_of(&Axis::of_change(-10.0, 10.0)), LEFT);
+        let wide = Axis::of_change(0.0, 1_480.0);
+        assert!(wide.marks.iter().any(|(_, label)| label == "+1,500 %"), "{:?}", wide.marks);
+        assert!(left_of(&wide) >= LEFT + 4.0, "{}", left_of(&wide));
     }
 }
