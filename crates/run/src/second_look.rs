@@ -11,12 +11,12 @@ use trueio_model::{Cause, JobPlan, Mark, Outcome, PhaseRecord, Prepare, finding_
 /// The shortest second measurement: less says little.
 const TIME_MIN: Duration = Duration::from_secs(1);
 
-/// Returns true if so many phases of all are more than half.
-fn are_most(disturbed: usize, all: usize) -> bool {
-    disturbed * 2 > all
+/// Returns true if more than half of the phases were disturbed.
+fn are_most(disturbed_count: usize, phase_count: usize) -> bool {
+    disturbed_count * 2 > phase_count
 }
 
-/// Returns for how long each of so many phases is measured once more.
+/// Returns the longest time of each second measurement if `count` phases share `limit`.
 fn share(limit: Duration, count: usize) -> Duration {
     TIME_MIN.max(limit / u32::try_from(count.max(1)).unwrap_or(u32::MAX))
 }
@@ -34,22 +34,33 @@ impl Session<'_> {
         let repeatable = |phase: &&PhaseRecord| Some((phase.name.clone(), self.repeatable_index(phase)?));
         let phases: Vec<(String, usize)> = disturbed.iter().filter_map(repeatable).collect();
         let most = share(limit, phases.len());
-        for (name, index) in phases {
-            let shorten = |job: &mut JobPlan| {
-                job.limits.runtime_ns = job.limits.runtime_ns.map(|ns| ns.min(most.as_nanos() as u64));
-            };
-            let again = self.run_phase(index, shorten, observer)?;
-            if again.outcome != Outcome::Complete {
-                return Err(again.outcome);
-            }
-            self.keep_better(&name, again);
-            observer.notify(Event::PhaseEnds(&self.record));
-        }
+        let result = phases.iter().try_for_each(|(name, index)| self.measure_again(name, *index, most, observer));
+        // Those that were measured again are at the end.
         let jobs = &self.record.plan.jobs;
         let place =
             |phase: &PhaseRecord| jobs.iter().position(|job| phase.jobs.first().is_some_and(|of| of.name == job.name));
         self.record.phases.sort_by_key(place);
-        Ok(())
+        result
+    }
+
+    /// Measures the phase `name`, number `index` of the plan, for at most `most`.
+    fn measure_again(
+        &mut self,
+        name: &str,
+        index: usize,
+        most: Duration,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Outcome> {
+        let shorten = |job: &mut JobPlan| {
+            job.limits.runtime_ns = job.limits.runtime_ns.map(|ns| ns.min(most.as_nanos() as u64));
+        };
+        let again = self.run_phase(index, shorten, observer)?;
+        let outcome = again.outcome.clone();
+        let Some(position) = self.record.phases.iter().position(|phase| phase.name == name) else { return Ok(()) };
+        let first = self.record.phases.remove(position);
+        self.record.phases.push(kept(first, again));
+        observer.notify(Event::PhaseEnds(&self.record));
+        if outcome == Outcome::Complete { Ok(()) } else { Err(outcome) }
     }
 
     /// Returns the index of a phase, if it does the same load a second time: one that makes its files longer would write
@@ -63,35 +74,40 @@ impl Session<'_> {
         let is_timed = jobs.iter().all(|job| job.limits.runtime_ns.is_some() && job.steady_state.is_none());
         (is_timed && !jobs.iter().any(grows)).then(|| jobs.first().map(|job| job.phase as usize)).flatten()
     }
+}
 
-    /// Puts the better of both measurements of a phase at the end of the record, with a note.
-    fn keep_better(&mut self, name: &str, again: PhaseRecord) {
-        let Some(position) = self.record.phases.iter().position(|phase| phase.name == name) else { return };
-        let first = self.record.phases.remove(position);
-        let time = |phase: &PhaseRecord| units::format_duration_ns(phase.elapsed_ns);
-        let words = |phase: &PhaseRecord| finding_words(phase.verdict, &phase.checks);
-        let (mut kept, note) = if mark(&again) < mark(&first) {
-            let note = format!("this is a second measurement; the first ({}) was {}", time(&first), words(&first));
-            (again, note)
-        } else {
-            let note = format!("a second measurement ({}) was no better: {}", time(&again), words(&again));
-            (first, note)
-        };
-        if let Some(job) = kept.jobs.first_mut() {
-            job.engine_notes.push(note);
-        }
-        self.record.phases.push(kept);
+/// Returns the better measurement of a phase, with a note about the other. One that failed is kept, because its errors are those of
+/// the disk; one that was interrupted is not.
+fn kept(first: PhaseRecord, again: PhaseRecord) -> PhaseRecord {
+    let time = |phase: &PhaseRecord| units::format_duration_ns(phase.elapsed_ns);
+    let words = |phase: &PhaseRecord| finding_words(phase.verdict, &phase.checks);
+    let is_second = match again.outcome {
+        Outcome::Complete => mark(&again) < mark(&first),
+        Outcome::Failed { .. } => true,
+        Outcome::Interrupted { .. } => false,
+    };
+    let (mut kept, note) = if is_second {
+        let note = format!("this is a second measurement; the first ({}) was {}", time(&first), words(&first));
+        (again, note)
+    } else {
+        let note = format!("a second measurement ({}) was no better: {}", time(&again), words(&again));
+        (first, note)
+    };
+    if let Some(job) = kept.jobs.first_mut() {
+        job.engine_notes.push(note);
     }
+    kept
 }
 
 fn mark(phase: &PhaseRecord) -> Mark {
     Mark::of(phase.verdict, &phase.checks)
 }
 
-/// Returns true if what affected the figures may be over soon.
+/// Returns true if something outside of the disk affected the figures. An unsteady rate may be the disk's own, such as a write cache that
+/// became full: a second measurement would hide it.
 fn is_disturbed(phase: &PhaseRecord) -> bool {
-    let passes = |cause: Cause| matches!(cause, Cause::Tool | Cause::Neighbour | Cause::Unsteady);
-    mark(phase) > Mark::Unverified && worst(&phase.checks).is_some_and(|check| passes(check.cause))
+    let is_outside = |cause: Cause| matches!(cause, Cause::Tool | Cause::Neighbour);
+    mark(phase) > Mark::Unverified && worst(&phase.checks).is_some_and(|check| is_outside(check.cause))
 }
 
 #[cfg(test)]
