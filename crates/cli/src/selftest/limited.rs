@@ -74,7 +74,7 @@ impl LimitedGroup {
         self.setter(bytes_per_s)()
     }
 
-    /// Sets other limits once the job reads, each after so many milliseconds, in a thread.
+    /// Sets other limits in a thread, from when the job reads. Each step is a pause in milliseconds and the limit that follows it.
     fn set_meanwhile(&self, steps: &[(u64, u64)]) -> io::Result<()> {
         let steps: Vec<_> = steps.iter().map(|(ms, bytes_per_s)| (*ms, self.setter(*bytes_per_s))).collect();
         let body = move || {
