@@ -135,11 +135,15 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
         Ok(child) => child,
         Err(error) => return (Outcome::Failed(format!("node: {error}")), None),
     };
-    let mut counts = Counts::default();
+    let (mut counts, mut failures) = (Counts::default(), Vec::new());
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             count(&mut counts, &line);
+            // Each comes again, with its output, in the list at the end.
+            if line.trim_start().starts_with('✖') && counts == Counts::default() {
+                failures.push(line.trim().to_owned());
+            }
             println!("{line}");
         }
     }
@@ -147,7 +151,7 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
         let why = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         return (Outcome::Failed(format!("node ran no test; {why}")), None);
     }
-    ended(child, counts)
+    ended(child, counts, &failures)
 }
 
 /// Takes a line of the closing sums of `--test-reporter=spec`: `ℹ pass 28`.

@@ -227,12 +227,15 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
         Ok(child) => child,
         Err(error) => return (Outcome::Failed(format!("pytest: {error}")), None),
     };
-    let mut counts = Counts::default();
+    let (mut counts, mut failures) = (Counts::default(), Vec::new());
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if let Some(closing) = sums(&line) {
                 counts = closing;
+            }
+            if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
+                failures.push(line.chars().take(600).collect());
             }
             println!("{line}");
         }
@@ -241,7 +244,7 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
         let why = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         return (Outcome::Failed(format!("pytest ran no test; {why}")), None);
     }
-    ended(child, counts)
+    ended(child, counts, &failures)
 }
 
 /// Parses the closing line of `pytest -q`: `2 failed, 97 passed, 1 skipped in 24.06s`.

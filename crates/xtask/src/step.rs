@@ -107,21 +107,31 @@ pub(crate) fn counted_to(test: &mut Command, names: &[&str], say: &mut dyn FnMut
             }
         }
     }
-    ended(child, output.counts)
+    ended(child, output.counts, &output.failures)
 }
 
-/// Waits for a test run to end and returns its outcome with `counts`.
-pub(crate) fn ended(mut child: Child, counts: Counts) -> (Outcome, Option<Counts>) {
+/// Waits for a test run to end and returns its outcome with `counts`. The reason of a failure has the first `failures`: what
+/// was printed before is often cut off.
+pub(crate) fn ended(mut child: Child, counts: Counts, failures: &[String]) -> (Outcome, Option<Counts>) {
     let text = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     let outcome = match child.wait() {
         Ok(status) if status.success() && counts.failed == 0 => Outcome::Passed(text),
-        Ok(status) => Outcome::Failed(format!("{text}; {status}")),
+        Ok(status) => {
+            let failures = failures.iter().take(FAILURES_MAX).map(|failure| format!("\n    {failure}"));
+            Outcome::Failed(format!("{text}; {status}{}", failures.collect::<String>()))
+        }
         Err(error) => Outcome::Failed(error.to_string()),
     };
     (outcome, Some(counts))
 }
 
-/// A parser of test output: counts tests, and hides the output of passed tests that `--show-output` adds, except that
+/// Failures that the reason of a failed test run has.
+const FAILURES_MAX: usize = 20;
+/// Lines of a failed test's output from its panic, or the error that it returned, on, and characters of each, that are kept.
+const FAILURE_LINES: usize = 8;
+const FAILURE_LINE_CHARS: usize = 300;
+
+/// A parser of test output: counts tests, keeps what failed tests say, and hides the output of passed tests that `--show-output` adds, except that
 /// of skipped tests.
 #[derive(Default)]
 struct TestOutput {
@@ -131,6 +141,11 @@ struct TestOutput {
     is_counted: bool,
     /// Skipped tests of the test program whose output is read.
     skipped_here: u64,
+    /// A text for each failed test: its name, then its output from the panic or error on.
+    failures: Vec<String>,
+    /// Lines that the last of `failures` still takes: `None` before its panic, or outside of the output of failed tests.
+    failure_lines_left: Option<usize>,
+    is_in_failures: bool,
 }
 
 impl TestOutput {
@@ -140,8 +155,11 @@ impl TestOutput {
             self.is_in_successes = true;
         } else if line == "failures:" {
             self.is_in_successes = false;
+            // The second list has the names only.
+            self.is_in_failures = !self.is_in_failures;
         } else if let Some(result) = line.strip_prefix("test result: ") {
             self.is_in_successes = false;
+            self.is_in_failures = false;
             let number = |word: &str| -> u64 {
                 // `test result: ok. 5 passed; 0 failed; 1 ignored; …`
                 let pieces = result.split(['.', ';']).map(str::trim);
@@ -163,8 +181,29 @@ impl TestOutput {
                 self.skipped_here += 1;
             }
             return is_skip;
+        } else if self.is_in_failures {
+            self.keep(line);
         }
         !self.is_in_successes
+    }
+
+    /// Keeps a line of the output of failed tests, if it belongs to a panic or an error.
+    fn keep(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.failures.push(name.to_owned());
+            self.failure_lines_left = None;
+            return;
+        }
+        if self.failure_lines_left.is_none() && (line.contains("panicked at") || line.starts_with("Error: ")) {
+            self.failure_lines_left = Some(FAILURE_LINES);
+        }
+        if let (Some(left @ 1..), Some(failure)) = (self.failure_lines_left.as_mut(), self.failures.last_mut())
+            && !line.trim().is_empty()
+        {
+            *left -= 1;
+            *failure += "\n        ";
+            failure.extend(line.chars().take(FAILURE_LINE_CHARS));
+        }
     }
 }
 
@@ -185,6 +224,25 @@ mod tests {
              test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s",
         );
         assert_eq!(counts, Counts { passed: 8, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn the_reason_of_a_failed_run_has_the_names_and_panics_of_failed_tests() {
+        let text = "test a ... ok\ntest b ... FAILED\ntest c ... FAILED\n\nsuccesses:\n\n---- a stdout ----\npanicked at a\n\n\
+            successes:\n    a\n\nfailures:\n\n---- b stdout ----\nmany words\n\nthread 'b' panicked at b.rs:1:1:\nleft: 1\n\n\
+            ---- c stdout ----\nError: no file\n\nfailures:\n    b\n    c\n\n\
+            test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\npanicked at the end";
+        let mut output = TestOutput::default();
+        text.lines().for_each(|line| _ = output.should_print(line));
+        assert_eq!(
+            output.failures,
+            ["b\n        thread 'b' panicked at b.rs:1:1:\n        left: 1", "c\n        Error: no file"]
+        );
+        let child = Command::new("false").spawn().unwrap();
+        let (outcome, _) = ended(child, output.counts, &output.failures);
+        let Outcome::Failed(why) = outcome else { panic!("{outcome}") };
+        assert_eq!(why.lines().next(), Some("1 passed, 2 failed, 0 skipped; exit status: 1"));
+        assert_eq!(why.lines().count(), 6);
     }
 
     #[test]
