@@ -38,6 +38,22 @@ fn shown_by(command: Command) -> String {
     shown.unwrap_or_else(|| panic!("no word, {code:?}: {text}")).trim().to_owned()
 }
 
+/// Runs `command` until the first screen says something else than that the run waited for a processor, for a minute at most:
+/// programs next to this test can make any run wait. The kernel gives them a twentieth of a processor that real-time
+/// programs use up (`fair_server`), so a priority does not prevent it.
+#[track_caller]
+fn shown_undisturbed(command: impl Fn() -> Command) -> String {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let shown = shown_by(command());
+        let is_disturbed = shown.starts_with("! disturbed: waited for a processor");
+        if !is_disturbed || Instant::now() > deadline {
+            return shown;
+        }
+        println!("the machine is busy: {shown}");
+    }
+}
+
 /// Asserts that the page lists the situation with the words that were shown, which begin with `expected`.
 #[track_caller]
 fn assert_situation(situation: &str, shown: &str, expected: &str) {
@@ -59,7 +75,7 @@ fn reads(sandbox: &Sandbox, more: &str) -> Command {
 }
 
 /// Gives a command priority over all ordinary programs and over the run that `selftest` makes urgent, where that is permitted: what other
-/// tests do to the processors is not staged here.
+/// tests do to the processors is not staged here, and [`shown_undisturbed`] has few runs to repeat.
 fn urgent(plain: Command) -> Command {
     if tool("chrt", &["-f", "50", "true"]).is_err() {
         return plain;
@@ -84,12 +100,12 @@ fn cached_reads_and_holes_are_not_the_disk() {
         return;
     }
     std::fs::read(sandbox.data_file("cached", 16 << 20)).expect("it is cached");
-    let shown = shown_by(reads(&sandbox, "--filename cached --direct off --invalidate false"));
+    let shown = shown_undisturbed(|| reads(&sandbox, "--filename cached --direct off --invalidate false"));
     assert_situation("a file that is cached, read through the page cache", &shown, "* not the disk: ");
 
     let sparse = std::fs::File::create(sandbox.path("sparse")).expect("a file");
     sparse.set_len(16 << 20).expect("a hole");
-    let shown = shown_by(reads(&sandbox, "--filename sparse --direct require"));
+    let shown = shown_undisturbed(|| reads(&sandbox, "--filename sparse --direct require"));
     assert_situation("a sparse file, read with direct I/O", &shown, "x withheld: 100 % never written");
 }
 
@@ -108,7 +124,8 @@ fn dd_on_the_same_disk_disturbs_and_is_named() {
     let neighbour = mount.path.join("neighbour");
     let dd = Running::start(dd.args(["-c", script, "sh"]).arg(&neighbour));
     dd.wait_until("the neighbour's file", || std::fs::metadata(&neighbour).is_ok_and(|file| file.len() >= 16 << 20));
-    let shown = shown_by(reads(&sandbox, &format!("--direct require --directory {}", mount.path.display())));
+    let options = format!("--direct require --directory {}", mount.path.display());
+    let shown = shown_undisturbed(|| reads(&sandbox, &options));
     drop(dd);
     assert_situation("`dd` writes to the same disk", &shown, "! disturbed: dd wrote ");
 }
@@ -121,17 +138,19 @@ fn a_container_without_sys_is_unverified() {
         return;
     }
     let sandbox = Sandbox::new();
-    let plain = reads(&sandbox, "--direct prefer --directory .");
     let script = "mount -t tmpfs none /sys && exec \"$@\"";
-    let hidden = wrapped("unshare", &["--mount", "--propagation", "private", "sh", "-c", script, "sh"], &plain);
-    assert_situation("a container without `/sys`", &shown_by(hidden), "? unverified");
+    let shown = shown_undisturbed(|| {
+        let plain = reads(&sandbox, "--direct prefer --directory .");
+        wrapped("unshare", &["--mount", "--propagation", "private", "sh", "-c", script, "sh"], &plain)
+    });
+    assert_situation("a container without `/sys`", &shown, "? unverified");
 }
 
 #[test]
 fn without_evidence_a_run_is_unverified() {
     let _alone = alone();
     let sandbox = Sandbox::new();
-    let shown = shown_by(reads(&sandbox, "--direct prefer --directory . --no-evidence"));
+    let shown = shown_undisturbed(|| reads(&sandbox, "--direct prefer --directory . --no-evidence"));
     assert_situation("`--no-evidence`", &shown, "? unverified");
     let null = sandbox.command(&words("run --ioengine null --number_ios 2000 --color never"));
     assert_situation("an engine without a device (`null`)", &shown_by(null), "? unverified");
@@ -174,9 +193,12 @@ fn a_throttled_control_group_is_not_the_disk() {
         Ok(group) => group,
         Err(why) => return println!("skipped: {why}"),
     };
-    let mut command = reads(&sandbox, &format!("--direct require --directory {}", mount.path.display()));
-    group.hold(&mut command);
-    let shown = shown_by(command);
+    let options = format!("--direct require --directory {}", mount.path.display());
+    let shown = shown_undisturbed(|| {
+        let mut command = reads(&sandbox, &options);
+        group.hold(&mut command);
+        command
+    });
     assert_situation("a control group that limits the disk", &shown, "* not the disk: limited to 256 KiB/s");
 }
 
@@ -186,22 +208,14 @@ fn mount_device(path: &Path) -> String {
     format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number))
 }
 
-/// Goal: a correct run on a disk of its own is confirmed. On a busy machine a run may wait for a processor, and the screen says
-/// so: then it is repeated.
+/// Goal: a correct run on a disk of its own is confirmed.
 #[test]
 fn a_correct_run_is_confirmed() {
     let _alone = alone();
     let Some(mount) = private_disk() else { return };
     let sandbox = Sandbox::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let shown = loop {
-        let shown = shown_by(reads(&sandbox, &format!("--direct require --directory {}", mount.path.display())));
-        let is_disturbed = shown.starts_with("! disturbed: waited for a processor");
-        if !is_disturbed || Instant::now() > deadline {
-            break shown;
-        }
-        println!("the machine is busy: {shown}");
-    };
+    let options = format!("--direct require --directory {}", mount.path.display());
+    let shown = shown_undisturbed(|| reads(&sandbox, &options));
     assert_situation("direct reads of a stored file on a disk that no other program uses", &shown, "+ confirmed");
 }
 
@@ -237,6 +251,7 @@ fn a_file_in_memory_is_not_the_disk() {
     }
     let sandbox = Sandbox::new();
     let mount = Mount::tmpfs(&sandbox, "memory", "64m");
-    let shown = shown_by(reads(&sandbox, &format!("--direct prefer --directory {}", mount.path.display())));
+    let options = format!("--direct prefer --directory {}", mount.path.display());
+    let shown = shown_undisturbed(|| reads(&sandbox, &options));
     assert_situation("a file on tmpfs", &shown, "* not the disk: ");
 }
