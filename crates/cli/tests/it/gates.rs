@@ -226,7 +226,7 @@ fn compare_judges_shares_of_the_first_side_and_absolute_limits_of_the_others() {
     let sandbox = Sandbox::new();
     let model =
         ["compare", "--rw", "randread", "--bs", "4k", "--ioengine", "simulated", "--size", "64m", "--order-seed", "7"];
-    let live = ["--vary", "simulated=service=100us,service=110us", "--budget", "1s", "--slice", "50ms", "--fail-if"];
+    let live = ["--vary", "simulated=service=100us,service=110us", "--budget", "20s", "--slice", "50ms", "--fail-if"];
     for (limit, code) in [("iops < 95%", 1), ("IOPS < 80%", 0), ("B: iops < 95%", 1), ("p99 > 1h", 3)] {
         let ran = sandbox.run(&with(&with(&model, &live), &[limit]));
         ran.assert_code(code);
@@ -238,7 +238,7 @@ fn compare_judges_shares_of_the_first_side_and_absolute_limits_of_the_others() {
     let job = "[job.a]\nrw = \"randread\"\nbs = \"4k\"\nioengine = \"simulated\"\nsize = \"64m\"\nsimulated = \"service=100us\"\n";
     sandbox.write("a.toml", job);
     sandbox.write("b.toml", format!("{}[limits]\nfail_if = \"a: iops < 95%\"\n", job.replace("100us", "110us")));
-    sandbox.run(&["compare", "a.toml", "b.toml", "--live", "--budget", "1s", "--slice", "50ms"]).assert_code(1);
+    sandbox.run(&["compare", "a.toml", "b.toml", "--live", "--budget", "20s", "--slice", "50ms"]).assert_code(1);
     confirmed(&sandbox, "a.json");
     confirmed(&sandbox, "b.json");
     for (limit, code) in [("IOPS < 1", 0), ("IOPS < 1000000", 1), ("IOPS < 100", 3), ("A: IOPS < 1", 0)] {
