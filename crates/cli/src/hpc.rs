@@ -37,9 +37,9 @@ impl Program {
     }
 
     /// Returns a refusal with the options of the program.
-    fn refused(self, error: PlanningError) -> Failure {
+    fn refused(self, error: PlanningError, words: &[String]) -> Failure {
         let language = if self == Program::Ior { &written::IOR } else { &written::MDTEST };
-        Failure::refused(error.into_text_in(language))
+        Failure::refused(error.into_text_in(&language.of(words)))
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         let (line, lowered) = read?;
         check_file(&line, 0)?;
         show_notes(&lowered.notes);
-        return alone(program, &line, lowered.jobs, events, matches);
+        return alone((program, &words), &line, lowered.jobs, events, matches);
     };
     let (line, jobs) = match read.and_then(|read| run::refuse_of_one_rank(matches).map(|()| read)) {
         Ok((line, lowered)) => {
@@ -120,7 +120,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         for_rank(&mut spec, &member.place());
         let rank = Some(member.rank());
         let machine = Machine { command_files: ranks::command_files(rank, matches, &[]), rank, ..machine(idle_ns) };
-        let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e))?;
+        let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e, &words))?;
         let planned = accepting(claimed, program.name(), rank, matches)?;
         let outputs = ranks::outputs(member, matches, std::iter::empty::<&Path>())?;
         let has_evidence = !matches.get_flag("no-evidence");
@@ -132,7 +132,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
 
 /// Runs the jobs in this process alone.
 fn alone(
-    program: Program,
+    (program, words): (Program, &[String]),
     line: &Line,
     mut spec: Vec<JobSpec>,
     events: Option<Events>,
@@ -142,7 +142,7 @@ fn alone(
     output::check(matches, std::iter::empty())?;
     let idle_ns = if matches.get_flag("no-evidence") { 0 } else { IDLE_BASELINE_NS };
     let machine = Machine { command_files: output::command_files(matches, &[]), ..machine(idle_ns) };
-    let planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e))?;
+    let planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e, words))?;
     let outputs = Outputs::reserve(matches, std::iter::empty())?;
     run::execute(program.name(), spec, planned, events, outputs, matches, Some(&|record| line.print(record)))
 }

@@ -9,7 +9,7 @@ pub mod output;
 
 use crate::words::{Fate, Given, Known, number, read, size};
 use crate::{Lowered, job};
-use trueio_model::JobSpec;
+use trueio_model::{JobSpec, Origin};
 
 /// A command line of mdtest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,9 @@ pub struct Mdtest {
     /// Times are printed (`-Z`, `-P`).
     pub prints_time: bool,
 }
+
+/// The phase that reads files.
+pub(crate) const FILE_READ: &str = "file-read";
 
 const fn used(letter: char, takes_value: bool) -> Known {
     Known { letter, name: "", takes_value, fate: Fate::Used }
@@ -170,6 +173,7 @@ impl Mdtest {
     pub fn read(words: &[String], notes: &mut Vec<String>) -> Result<Self, String> {
         let mut mdtest = Self::default();
         let (mut is_random, mut seed) = (false, 1);
+        let mut typed = ["0".to_owned(), "0".to_owned()];
         for Given { key, value } in read("mdtest", words, KNOWN, notes)? {
             let count = |text: &str| number(&format!("-{key}"), text);
             let small = |text: &str| count(text).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
@@ -190,8 +194,8 @@ impl Mdtest {
                 "d" => mdtest.directory = value,
                 "D" => mdtest.directories = true,
                 "F" => mdtest.files = true,
-                "e" => mdtest.read_bytes = bytes(&value)?,
-                "w" => mdtest.write_bytes = bytes(&value)?,
+                "e" => (mdtest.read_bytes, typed[0]) = (bytes(&value)?, value),
+                "w" => (mdtest.write_bytes, typed[1]) = (bytes(&value)?, value),
                 "i" => mdtest.iterations = count(&value)?.max(1),
                 "I" => mdtest.items_per_directory = Some(size("-I", &value)?),
                 "L" => mdtest.in_leaves = true,
@@ -215,6 +219,12 @@ impl Mdtest {
         }
         mdtest.seed = is_random.then_some(seed);
         mdtest.spread(notes)?;
+        if mdtest.phases[0] && mdtest.phases[2] && mdtest.read_bytes > mdtest.write_bytes {
+            let [reads, writes] = typed;
+            return Err(format!(
+                "`-e {reads}` reads more than `-w {writes}` writes\n\nhint: set `-w` to at least `-e`"
+            ));
+        }
         Ok(mdtest)
     }
 
@@ -261,9 +271,6 @@ impl Mdtest {
                     .into(),
             );
         }
-        if self.phases[0] && self.phases[2] && self.read_bytes > self.write_bytes {
-            return Err(format!("`-e {}` reads more than `-w {}` writes", self.read_bytes, self.write_bytes));
-        }
         if !self.phases[0] && self.iterations > 1 {
             return Err(
                 "`-i` of mdtest without `-C` is not done here\n  because: each iteration has names of its own\n\n\
@@ -292,6 +299,11 @@ impl Mdtest {
                     spec.options.extend(job("", "mdtest", &shifts).options);
                 }
                 spec.options.extend(job("", "mdtest", more).options);
+                if phase == FILE_READ
+                    && let Some(bytes) = spec.options.get_mut("name_bytes")
+                {
+                    bytes.origin = Origin::Flag { flag: "-e".to_owned() };
+                }
                 jobs.push(spec);
             };
             let first_rank: &[(&str, &str)] = if self.is_private { &[] } else { &[("ranks", "0")] };
@@ -324,7 +336,7 @@ impl Mdtest {
                     add("file-stat", "filestat", 1, random);
                 }
                 if reads {
-                    add("file-read", "fileread", 2, &[("name_bytes", &bytes(self.read_bytes))]);
+                    add(FILE_READ, "fileread", 2, &[("name_bytes", &bytes(self.read_bytes))]);
                 }
                 if removes {
                     add("file-remove", "filedelete", 3, &[]);

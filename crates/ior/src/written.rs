@@ -1,11 +1,20 @@
 //! Options of a refusal as the command lines of IOR and mdtest write them.
 
+use crate::mdtest;
 use trueio_job::Language;
 use trueio_job::option::OptionRow;
+use trueio_model::units::parse_bytes;
 
 /// The language of a program: our options, and its own that they come from.
 #[derive(Debug)]
 pub struct Written(&'static [(&'static str, &'static str)]);
+
+/// A command line in the language of its program.
+#[derive(Debug)]
+pub struct Typed<'a> {
+    language: &'static Written,
+    words: &'a [String],
+}
 
 /// IOR's language.
 pub static IOR: Written = Written(&[
@@ -52,13 +61,42 @@ impl Written {
     pub(crate) fn word(&self, option: &str) -> Option<&'static str> {
         self.0.iter().find(|(ours, _)| *ours == option).map(|(_, word)| *word)
     }
+
+    /// Returns the language of a command line, whose values are written as they were typed.
+    pub fn of<'a>(&'static self, words: &'a [String]) -> Typed<'a> {
+        Typed { language: self, words }
+    }
 }
 
-impl Language for Written {
-    fn write(&self, _job: Option<&str>, row: &'static OptionRow, value: Option<&str>) -> Option<String> {
-        Some(match (self.word(row.name), value) {
+impl Typed<'_> {
+    /// Returns the value of an option, if it means the same as `value`.
+    fn value(&self, option: &str, value: &str) -> Option<&str> {
+        let mut words = self.words.iter();
+        let mut last = None;
+        while let Some(word) = words.next() {
+            match word.strip_prefix(option) {
+                Some("") => last = words.next().map(String::as_str),
+                Some(joined) => last = Some(joined.trim_start_matches('=')),
+                None => {}
+            }
+        }
+        let bytes = |text: &str| parse_bytes(text.trim_end_matches(['b', 'B'])).ok();
+        last.filter(|typed| bytes(typed).is_some() && bytes(typed) == bytes(value))
+    }
+}
+
+impl Language for Typed<'_> {
+    fn write(&self, job: Option<&str>, row: &'static OptionRow, value: Option<&str>) -> Option<String> {
+        let reads = job.is_some_and(|job| job.starts_with(mdtest::FILE_READ));
+        let word = match (self.language.word(row.name), row.name) {
+            (Some(_), "name_bytes") if reads => Some("-e"),
+            (word, _) => word,
+        };
+        Some(match (word, value) {
             (Some(word), Some("false" | "off" | "prefer")) if FLAGS.contains(&word) => format!("no `{word}`"),
-            (Some(word), Some(value)) if !FLAGS.contains(&word) => format!("`{word} {value}`"),
+            (Some(word), Some(value)) if !FLAGS.contains(&word) || reads => {
+                format!("`{word} {}`", self.value(word, value).unwrap_or(value))
+            }
             (Some(word), _) => format!("`{word}`"),
             (None, Some(value)) => format!("`{} = \"{value}\"` in a job (`--explain` prints it)", row.name),
             (None, None) => format!("`{}` in a job (`--explain` prints it)", row.name),
@@ -76,13 +114,18 @@ mod tests {
         for (ours, _) in IOR.0.iter().chain(MDTEST.0) {
             assert!(row(ours).is_some_and(|row| row.name == *ours), "{ours}");
         }
-        let write = |language: &Written, name: &str, value: Option<&str>| {
-            language.write(None, row(name).expect("an option"), value).expect("words")
+        let words = ["-b", "1024m", "-z=3", "-w", "4k", "-e4096"].map(str::to_owned);
+        let write_of = |language: &'static Written, job, name: &str, value: Option<&str>| {
+            language.of(&words).write(job, row(name).expect("an option"), value).expect("words")
         };
-        assert_eq!(write(&IOR, "size", Some("1g")), "`-b 1g`");
+        let write = |language, name: &str, value| write_of(language, None, name, value);
+        assert_eq!(write(&IOR, "size", Some("1g")), "`-b 1024m`", "as it was typed");
+        assert_eq!(write(&IOR, "size", Some("2g")), "`-b 2g`", "an example");
         assert_eq!(write(&IOR, "overwrite_existing", Some("/mnt/f")), "`-E`");
         assert_eq!(write(&IOR, "direct", Some("off")), "no `--posix.odirect`");
         assert_eq!(write(&MDTEST, "name_depth", None), "`-z`");
+        assert_eq!(write_of(&MDTEST, Some("file-create"), "name_bytes", Some("4k")), "`-w 4k`");
+        assert_eq!(write_of(&MDTEST, Some("file-read-2"), "name_bytes", Some("4k")), "`-e 4096`");
         assert_eq!(write(&MDTEST, "bs", None), "`bs` in a job (`--explain` prints it)");
     }
 }

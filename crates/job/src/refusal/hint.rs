@@ -115,8 +115,10 @@ fn value_hint(option: &str, reason: &str) -> String {
     if crate::table::row(option).is_some_and(|row| row.is_switch()) {
         return format!("leave `{option}` out");
     }
-    match crate::table::row(option).map(|row| row.kind.takes()) {
+    let row = crate::table::row(option);
+    match row.map(|row| row.kind.takes()) {
         Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
+        Some(takes) if takes.contains(" from ") => "use a number within these bounds".to_owned(),
         _ => OPTIONS_PAGE.to_owned(),
     }
 }
