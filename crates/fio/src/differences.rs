@@ -58,11 +58,11 @@ const fn no_logs(options: &'static [&'static str]) -> Difference {
     difference(options, "empty logs are created", "no logs: nothing is measured")
 }
 
-/// A job that writes through a mapping, with a part of a block at its end.
+/// A job that writes a part of its file through a mapping.
 const fn mapped(options: &'static [&'static str]) -> Difference {
     difference(
         options,
-        "a file that is written through a mapping is filled before: what is left at its end holds data",
+        "a file that is written through a mapping is filled before: what the job does not write holds data",
         "its space is allocated, and reads as zeros",
     )
 }
@@ -253,6 +253,12 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     mapped(&["ioengine=mmap", "size=50000"]),
     mapped(&["ioengine=mmap", "size=100k"]),
+    mapped(&["ioengine=mmap", "offset"]),
+    mapped(&["ioengine=mmap", "offset_increment"]),
+    mapped(&["ioengine=mmap", "io_size"]),
+    mapped(&["ioengine=mmap", "io_limit"]),
+    mapped(&["ioengine=mmap", "number_ios"]),
+    mapped(&["ioengine=mmap", "filesize"]),
     few_blocks(&["random_generator=lfsr", "size=50000"]),
     drawn_end(&["rw=rand", "size=50000", "random_distribution=pareto"]),
     drawn_end(&["rw=rand", "size=50000", "random_distribution=zipf"]),
@@ -261,6 +267,10 @@ pub const DIFFERENCES: &[Difference] = &[
     unverifiable(&["rw=read", "verify", "continue_on_error=verify"]),
     unverifiable(&["rw=read", "verify_pattern", "continue_on_error=all"]),
     unverifiable(&["rw=read", "verify_pattern", "continue_on_error=verify"]),
+    unverifiable(&["verify_only=1", "verify", "continue_on_error=all"]),
+    unverifiable(&["verify_only=1", "verify", "continue_on_error=verify"]),
+    unverifiable(&["verify_only=1", "verify_pattern", "continue_on_error=all"]),
+    unverifiable(&["verify_only=1", "verify_pattern", "continue_on_error=verify"]),
     unverifiable(&["rw=randread", "verify", "continue_on_error=all"]),
     unverifiable(&["rw=randread", "verify", "continue_on_error=verify"]),
     unverifiable(&["rw=randread", "verify_pattern", "continue_on_error=all"]),
@@ -295,6 +305,8 @@ pub const DIFFERENCES: &[Difference] = &[
     appended(&["rw=read", "file_append=1", "filename=b"]),
     appended(&["rw=randread", "file_append=1", "filename=a"]),
     appended(&["rw=randread", "file_append=1", "filename=b"]),
+    within_size(&["rw=write", "bs=3000", "filename=a"]),
+    within_size(&["rw=write", "bs=3000", "filename=b"]),
     within_size(&["rw=write", "size=50000", "filename=a"]),
     within_size(&["rw=write", "size=50000", "filename=b"]),
     within_size(&["rw=write", "size=100k", "filename=a:b"]),
@@ -369,6 +381,23 @@ pub const DIFFERENCES: &[Difference] = &[
         &["ioengine=vsync", "iodepth="],
         "the last batch of adjacent blocks is not counted",
         "each block is counted",
+    ),
+    Difference {
+        options: &["verify_offset=64", "verify=sha256"],
+        without: &["rw=read", "rw=randread", "rw=randtrim", "do_verify=0"],
+        in_order: false,
+        fio: "a header with its checksum is longer than `verify_offset`, and is exchanged with a part of itself: corruption that does not exist",
+        here: "each block is compared whole",
+    },
+    difference(
+        &["zero_buffers", "scramble_buffers=1"],
+        "the time of each I/O is written into the zeros, if `scramble_buffers` is set by name",
+        "zeros are written",
+    ),
+    difference(
+        &["bssplit", "bsrange"],
+        "sizes of `bssplit` are placed by the least one of `bsrange`, and the job ends, as a success, once one does not fit there",
+        "`bssplit` alone counts, and the job goes on until `size`",
     ),
     difference(
         &["bs=2g"],

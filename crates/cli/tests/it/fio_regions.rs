@@ -107,4 +107,8 @@ fn only_a_run_needs_the_length_of_zones() {
         let ran = sandbox.run(&[&words[..1], &words[2..]].concat());
         assert_eq!(ran.code, Some(1), "{zones}");
     }
+    // fio, too, looks for the mode only when it runs.
+    let old = ["fio", "--parse-only", "--name=a", "--rw=read", "--size=1m", "--zonesize=256k", "--zoneskip=2g"];
+    assert_eq!(sandbox.run(&old).code, Some(0));
+    assert_eq!(sandbox.run(&[&old[..1], &old[2..]].concat()).code, Some(1));
 }

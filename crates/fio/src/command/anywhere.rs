@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::HIPRI;
+use trueio_job::options::pattern::rows::{ZONEMODE, ZONESIZE, ZoneMode};
 use trueio_job::plan::directory_of;
 use trueio_job::{FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal_in, plan};
 use trueio_model::{DirectFacts, DirectPolicy, DirectSupport, Fact, TargetFacts, TargetKind};
@@ -102,6 +103,10 @@ fn imagined(request: &FioRequest, kind: Option<TargetKind>) -> Option<Reason> {
         // fio's first I/O fails then.
         if DIRECT.value_in(spec) == DirectPolicy::Off {
             spec.options.remove(HIPRI.name);
+        }
+        // fio refuses it, too, but only when it runs.
+        if ZONEMODE.value_in(spec) == ZoneMode::None {
+            spec.options.remove(ZONESIZE.name);
         }
     }
     // Which disk a job has, and its scheduler, are facts of a machine.

@@ -31,19 +31,55 @@ pub(super) fn clamped(row: &OptionRow, number: u64) -> Option<u64> {
 }
 
 /// Options whose bounds in fio are narrower than here: the smallest and the largest value.
-const BOUNDS: [(&str, u64, u64); 7] = [
+const BOUNDS: [(&str, u64, u64); 10] = [
     ("ba", 1, u64::MAX),
+    ("job_max_open_zones", 0, 4096),
     ("log_compression", 1 << 10, 512 << 20),
     ("log_entries", 1 << 10, 1 << 20),
     ("log_hist_coarseness", 0, 6),
+    ("max_open_zones", 0, 4096),
+    ("num_range", 0, 256),
     ("significant_figures", 1, 10),
     ("verify_interval", 96, u64::MAX),
     ("verify_offset", 48, u64::MAX),
 ];
 
+/// The largest placement identifier of fio, and how many it takes.
+const PLACEMENT: [usize; 2] = [0xffff, 128];
+
+/// Returns what is wrong with a list of placement identifiers (`1,4-7`), which fio checks wherever they are used.
+fn bad_placement(text: &str) -> Option<String> {
+    let mut count = 0;
+    for part in text.split(',').take_while(|part| !part.is_empty()) {
+        let mut ends = part.split('-').map(leading_number);
+        let first = ends.next().unwrap_or(0);
+        let last = ends.next_back().unwrap_or(first);
+        if first > last {
+            return Some(format!("`{part}` is no range"));
+        }
+        count += last - first + 1;
+        if last > PLACEMENT[0] as u64 || count > PLACEMENT[1] as u64 {
+            let [most, ids] = PLACEMENT;
+            return Some(format!("`{text}` is out of range: up to {ids} numbers up to {most}, as in fio"));
+        }
+    }
+    None
+}
+
+/// Returns the number that a text begins with, as strtoull(3) reads it.
+fn leading_number(text: &str) -> u64 {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = digits.map_or((text, 10), |digits| (digits, 16));
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    if end == 0 { 0 } else { u64::from_str_radix(&digits[..end], radix).unwrap_or(u64::MAX >> 1) }
+}
+
 /// Returns what is wrong with a number outside of its bounds in fio; `None`: nothing, or it is no number.
 pub(super) fn out_of_bounds(name: &str, text: &str, base: KbBase) -> Option<String> {
-    let number = read_number(text, base).ok()?;
+    if name == "plids" {
+        return bad_placement(text);
+    }
+    let number = read_number(text.split(SEPARATORS).next().unwrap_or(text), base).ok()?;
     let message = match BOUNDS.iter().find(|(other, ..)| *other == name) {
         Some((_, least, _)) if number < *least => format!("the least value is {least}"),
         Some((_, _, most)) if number > *most => format!("the largest value is {most}"),
@@ -51,6 +87,14 @@ pub(super) fn out_of_bounds(name: &str, text: &str, base: KbBase) -> Option<Stri
         _ => return None,
     };
     Some(format!("`{text}` is out of range: {message}, as in fio"))
+}
+
+/// Words of rows that fio does not have.
+const NOT_FIOS: [(&str, &str); 2] = [("log_window_value", "2"), ("zonemode", "0")];
+
+/// Returns true if a word of a row is none of fio's.
+pub(super) fn is_not_fios(name: &str, text: &str) -> bool {
+    NOT_FIOS.contains(&(name, text))
 }
 
 /// Characters that separate the numbers of a list.
@@ -92,7 +136,8 @@ pub(super) fn used(option: FioOption, text: &str) -> Range<usize> {
         return if text.contains(SEPARATORS) { 0..text.len() } else { 0..used_of_part(text).len() };
     }
     let is_switch = match option.row() {
-        Some(row) => row.kind == ValueKind::Bool,
+        // (fio has no further words for these two.)
+        Some(row) => row.kind == ValueKind::Bool || ["direct", "invalidate"].contains(&row.name),
         None => matches!(option.kind(), Kind::Flag | Kind::Bool),
     };
     // `per_job_logs=0/1`: of a switch fio reads the digits, and ignores all that follows.

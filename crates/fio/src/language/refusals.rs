@@ -59,6 +59,7 @@ refusals! {
     Alignments: "`iomem_align` with `buffer_offset`", "both set where a buffer begins", "set only one of them";
     IssueTime: "`log_issue_time` without `write_lat_log` or `log_offset`", "fio refuses it, too", "set all three, or leave it out";
     NotSprandom: "`sprandom` of a job that does not write at random, or with `random_generator` other than `lfsr` or `norandommap=0`", "the physical capacity would not be written once", "leave the other option out";
+    TrimRanges: "`num_range` above 1 of a job that trims", "trims of several ranges at once are NVMe passthrough; fio refuses them with these engines, too", "leave it out: one range a trim";
     DonorMissing: "`ioengine=e4defrag` without `donorname`", "fio refuses it, too", "set it to any name; no file of that name is created or changed";
     ProgramMissing: "`ioengine=exec` without `program`", "there is nothing to run", "set `program` to the program to run";
     OptionOfExec: "`program`, `arguments` or `grace_time` with another engine than `exec`", "fio, too, knows them with `exec` only", "leave it out";

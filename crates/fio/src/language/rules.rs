@@ -43,6 +43,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     preconditioning(job, lowering, problems);
     sequencer(job, lowering);
     issue_times(job, problems);
+    trim_ranges(job, lowering, problems);
     compressible(job, lowering);
     repeats(job, lowering);
     fixed_twice(job, lowering);
@@ -385,6 +386,19 @@ fn issue_times(job: &JobWords, problems: &mut Problems) {
     if text("log_issue_time") == Some("true") && !is_complete {
         let message = "`log_issue_time` needs `write_lat_log` and `log_offset`".to_owned();
         job.complain_about(Refused::IssueTime, "log_issue_time", message, Refused::IssueTime.hint(), problems);
+    }
+}
+
+/// Refuses trims of several ranges; other jobs do not read `num_range`.
+fn trim_ranges(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    let trims = matches!(RW.value_in(&job.spec).direction, Direction::Trim | Direction::TrimWrite);
+    let Some((ranges, _)) = job.number("num_range", problems) else { return };
+    if ranges <= 1 || !trims {
+        let why = if trims { "an I/O is one trim of one range" } else { "the job does not trim" };
+        lowering.remark(format!("`num_range` has no effect: {why}"));
+    } else {
+        let message = format!("`num_range={ranges}` is not done here: an I/O is one trim of one range");
+        job.complain_about(Refused::TrimRanges, "num_range", message, Refused::TrimRanges.hint(), problems);
     }
 }
 

@@ -2,18 +2,20 @@
 //! fio's outputs, drops it with a note, or refuses it.
 
 use super::lowering::{JobWords, Lowering, preset};
+use super::number::{self, is_not_fios};
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::refusals::Refused;
 use super::value::{BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
-use super::{Section, Word, number, pattern};
+use super::{Section, Word, pattern};
 use std::collections::BTreeMap;
 use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
 use trueio_job::options::durability::rows::Invalidate;
 use trueio_job::options::limits::rows::IO_SIZE;
-use trueio_job::options::pattern::rows::{Direction, Operations, RW};
+use trueio_job::options::pattern::rows::{Direction, Operations, RW, ZONESIZE, ZONESKIP};
 use trueio_job::options::target::rows::{FILESIZE, SIZE};
 use trueio_job::table::{TABLE, overlay, value_hint};
+use trueio_job::value::{EXTENT_BYTES_MAX, write_bytes, zones};
 use trueio_model::{JobSpec, SpecValue, switch_of};
 
 /// Returns a job of a section with fio's defaults only.
@@ -34,6 +36,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
     let mut bases = BTreeMap::new();
     let mut base = KbBase::Binary;
     let mut share_of_file = None;
+    let mut skipped_zones = None;
     for (level, is_own) in [(&*section.globals, false), (&section.words, true)] {
         let mut level_rows = LevelRows::default();
         // In a job file fio reads `kb_base` before any size of its section; on the command line it holds for what follows it.
@@ -55,9 +58,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 problems
                     .warn(format!("job `{}`: `{name}={typed}` is read as `{used}`, as in fio: {why}", section.name));
             }
-            if let Some(message) = number::out_of_bounds(option.name(), used, base) {
-                let at = word.value_position(&(0..used.len()));
-                problems.add(Refused::Value, at, format!("`{}`: {message}", option.name()), None);
+            if is_no_value(word, base, problems) {
                 continue;
             }
             if let Some((kind, message)) = foreign(word) {
@@ -91,7 +92,8 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 }
             }
         }
-        let LevelRows { mut values, has_no_size, share_of_file: share } = level_rows;
+        let LevelRows { mut values, has_no_size, share_of_file: share, skipped_zones: skipped } = level_rows;
+        skipped_zones = skipped.or_else(|| skipped_zones.filter(|_| !values.contains_key(ZONESKIP.name)));
         share_of_file = share.or_else(|| share_of_file.filter(|_| !values.contains_key(FILESIZE.name)));
         // fio keeps all three, and applies the most specific one.
         let sizes: Vec<&str> =
@@ -112,7 +114,47 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
         spec.options.remove(FILESIZE.name);
         percent_of_no_file(word, &spec, &section.name, lowering, problems);
     }
+    if let Some(word) = skipped_zones {
+        skip_zones(word, &mut spec, problems);
+    }
     Some(JobWords { section, bases, words, spec })
+}
+
+/// Sets `zoneskip` to a number of zones (`2z`), whose length is `zonesize`.
+fn skip_zones(word: &Word, spec: &mut JobSpec, problems: &mut Problems) {
+    let bytes = zones(word.text()).zip(ZONESIZE.value_in(spec)).and_then(|(count, bytes)| count.checked_mul(bytes));
+    match bytes.filter(|bytes| *bytes <= EXTENT_BYTES_MAX) {
+        Some(bytes) => spec.set(ZONESKIP.name, write_bytes(bytes), word.origin()),
+        None => {
+            let message = format!("`zoneskip={}` counts zones, whose length is not set", word.text());
+            let hint = Some("set `zonesize`, or `zoneskip` to a size in bytes".to_owned());
+            problems.add(Refused::Value, word.value_position(&(0..word.text().len())), message, hint);
+        }
+    }
+}
+
+/// Adds a problem if a word has no value, or a number outside of its bounds; returns true if so.
+fn is_no_value(word: &Word, base: KbBase, problems: &mut Problems) -> bool {
+    let used = word.text();
+    if lacks_value(word) {
+        let message = format!("`{}` has no value", word.spelled());
+        let hint = Some(format!("write `{}=VALUE`", word.spelled()));
+        problems.add(Refused::ValueMissing, (*word.position).clone(), message, hint);
+    } else if let Some(message) = number::out_of_bounds(word.option.name(), used, base) {
+        let at = word.value_position(&(0..used.len()));
+        problems.add(Refused::Value, at, format!("`{}`: {message}", word.option.name()), None);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Returns true for an `=` without a value, which fio refuses; in a job file it accepts it of logs and of placement identifiers.
+fn lacks_value(word: &Word) -> bool {
+    let (name, is_in_file) = (word.option.name(), word.position.path.is_some());
+    let is_log = name.starts_with("write_") && name.ends_with("_log");
+    let is_empty = word.value.as_deref().is_some_and(|value| value.trim().is_empty());
+    is_empty && name != "name" && !(is_in_file && (is_log || name == "plids"))
 }
 
 /// Refuses an empty name.
@@ -131,6 +173,8 @@ struct LevelRows<'a> {
     share_of_file: Option<&'a Word>,
     /// The last `size` is 0, fio's default: as far as the files go.
     has_no_size: bool,
+    /// The last `zoneskip`, if it is a number of zones.
+    skipped_zones: Option<&'a Word>,
 }
 
 impl<'a> LevelRows<'a> {
@@ -152,6 +196,13 @@ impl<'a> LevelRows<'a> {
             self.values.remove(SIZE.name);
             self.has_no_size = is_zero(word.text());
             if self.has_no_size {
+                return;
+            }
+        }
+        if option.name() == ZONESKIP.name {
+            self.skipped_zones = Some(word).filter(|word| zones(word.text()).is_some());
+            if self.skipped_zones.is_some() {
+                self.values.remove(ZONESKIP.name);
                 return;
             }
         }
@@ -308,7 +359,10 @@ fn take(
         (name, "") if name.starts_with("write_") && !job.is_empty() => job,
         (_, text) => text,
     };
-    match translate(row, text, base) {
+    let not_fios = || BadValue::whole(format!("`{text}` is no word of fio's"), text);
+    match translate(row, text, base)
+        .and_then(|read| if is_not_fios(row.name, text) { Err(not_fios()) } else { Ok(read) })
+    {
         Ok(text) => {
             values.insert(row.name, SpecValue { text, origin: word.origin() });
         }

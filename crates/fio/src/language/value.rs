@@ -83,7 +83,7 @@ pub(super) fn read_number(text: &str, base: KbBase) -> Result<u64, BadValue> {
             Some(at) => (at as u32 + 1, &suffix[1..]),
             None if suffix == "z" => {
                 let message = format!(
-                    "`{trimmed}` counts zones, which only `size`, `offset`, `io_size` and `offset_increment` do"
+                    "`{trimmed}` counts zones, which only `size`, `offset`, `io_size`, `offset_increment` and `zoneskip` do"
                 );
                 return Err(BadValue { message, at: suffix_at });
             }
@@ -187,10 +187,14 @@ pub(super) fn drawn_files(text: &str) -> Option<String> {
     }))
 }
 
-/// Returns a percentage without a fraction of zeros (`70.0`), which fio ignores.
-fn whole_percent(text: &str) -> &str {
+/// Returns a percentage without a fraction of zeros (`70.0`), which fio ignores, and in decimal digits (`0x32` is 50).
+fn whole_percent(text: &str) -> String {
+    let digits = text.trim().trim_end_matches('%');
+    if digits.starts_with("0x") || digits.starts_with("0X") {
+        return scaled(digits, 1).map_or_else(|| text.to_owned(), |percent| percent.to_string());
+    }
     let whole = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
-    whole.map_or(text, |(whole, _)| whole)
+    whole.map_or(text, |(whole, _)| whole).to_owned()
 }
 
 /// Returns a limit of `steadystate` in the unit of its figure: bytes a second (`bw:4k`), nanoseconds (`lat:10us`).
@@ -234,7 +238,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,
-        ValueKind::Percents => each(&listed(text), ',', |part| Ok(whole_percent(part).to_owned()))?,
+        ValueKind::Percents => each(&listed(text), ',', |part| Ok(whole_percent(part)))?,
         ValueKind::RateIops => listed(text),
         ValueKind::BytesRange => size_range(text)?,
         ValueKind::BlockRanges => each(text, ',', size_range)?,
@@ -252,7 +256,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
                 None => Ok(part.to_owned()),
             })?
         }
-        ValueKind::Percent => whole_percent(text).to_owned(),
+        ValueKind::Percent => whole_percent(text),
         ValueKind::Count { .. } => read_number(text, base)?.to_string(),
         ValueKind::Criterion => criterion(text, base)?,
         ValueKind::Duration => write_duration(read_time_ns(text, 1_000_000_000)?),
@@ -343,6 +347,10 @@ mod tests {
         assert_eq!(of("percentage_random", "100-50").as_deref(), Ok("100,50,50"));
         assert_eq!(of("percentage_random", "50,").as_deref(), Ok("50,100,100"));
         assert_eq!(of("rate_min", "1mib:2m").as_deref(), Ok("1000000,2m,2m"));
+        // (`%` after hexadecimal digits is dropped by fio: a size would be one of 50 bytes.)
+        assert_eq!(of("percentage_random", "0x32,0X0a%").as_deref(), Ok("50,10,10"));
+        assert_eq!(of("rwmixread", "0x32").as_deref(), Ok("50"));
+        assert!(of("rwmixread", "0x65").is_err() && of("rwmixread", "0x").is_err() && of("size", "0x32%").is_err());
         assert!(of("percentage_random", "101").is_err() && of("percentage_random", "-1").is_err());
         assert!(of("percentage_random", "1,2,3,4").is_err());
         assert_eq!(of("bsrange", "4k-8k,16k:32k").as_deref(), Ok("4k-8k,16k-32k,16k-32k"));

@@ -148,6 +148,7 @@ fn no_option_is_ignored_without_a_message() {
                     "random_generator",
                     "random_sequence_stride",
                     "io_submit_mode",
+                    "num_range",
                     "spr_cs",
                     "spr_num_regions",
                     "spr_op",

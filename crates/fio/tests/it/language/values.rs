@@ -164,6 +164,74 @@ fn conditional_options_set_their_row_only_if_the_condition_holds() {
     }
 }
 
+/// What fio f5344384 accepts and refuses under `--parse-only`, of each option alone.
+#[test]
+fn values_are_refused_where_fio_refuses_them() {
+    let job = |value: &str| format!("--name=j --size=1m {value}");
+    for value in [
+        "--stonewall=",
+        "--thread=",
+        "--time_based=",
+        "--invalidate=",
+        "--overwrite=",
+        "--group_reporting=",
+        "--description=",
+        "--ioscheduler=",
+        "--write_bw_log=",
+        "--plids=",
+        "--plids=70000",
+        "--plids=99999999999999999999",
+        "--fdp_pli=1,0x10000",
+        "--plids=5-2",
+        "--plids=0-128",
+        "--zonemode=0",
+        "--log_window_value=2",
+        "--dataplacement=0",
+        "--max_open_zones=70000",
+        "--log_entries=1,2",
+        "--num_range=257",
+        "--num_range=2 --rw=randtrim",
+        "--num_range=2 --rw=trimwrite",
+    ] {
+        wrong(&job(value));
+    }
+    for value in [
+        "--stonewall",
+        "--plids=1,2,3",
+        "--plids=0x10-20",
+        "--plids=0-127",
+        "--plids=-1",
+        "--plids=x",
+        "--zonemode=none",
+        "--dataplacement=none",
+        "--max_open_zones=4096",
+        "--log_entries=1024,2",
+        "--num_range=0",
+        "--num_range=256 --rw=randread",
+        "--num_range=1 --rw=randtrim",
+        "--direct=1.5",
+        "--direct=0,1",
+        "--invalidate=1,0",
+    ] {
+        line(&job(value));
+    }
+    let skip = |words: &str| text(&line(&job(words)).jobs[0], "zoneskip").to_owned();
+    assert_eq!(skip("--zonemode=zbd --zonesize=64k --zoneskip=2z"), "128k");
+    assert_eq!(skip("--zoneskip=2z --zonemode=zbd --zonesize=64k --zoneskip=4k"), "4k");
+    assert!(wrong(&job("--zonemode=zbd --zoneskip=2z")).render().contains("counts zones"));
+    let file = |line: &str| {
+        let text = format!("[a]\nsize=4k\n{line}\n");
+        read(&["j.fio".to_owned()], &World::with(&[("j.fio", text.as_str())]))
+    };
+    for line in ["stonewall=", "end_fsync= ", "opendir=", "write_iolog="] {
+        let error = file(line).expect_err("nothing after the sign").render();
+        assert!(error.contains("has no value"), "{line}: {error}");
+    }
+    for line in ["stonewall", "write_bw_log=", "write_bw_log", "plids="] {
+        assert!(file(line).is_ok(), "{line}");
+    }
+}
+
 /// Values in the example job files of fio.
 #[test]
 fn values_of_fios_example_files_are_accepted() {
