@@ -119,6 +119,12 @@ const fn within_size(options: &'static [&'static str]) -> Difference {
     difference(options, fio, "a job writes only within `size`: it ends with the last whole block")
 }
 
+/// A job that reads the beginning of a longer file in order, in blocks that do not divide its `filesize`.
+const fn within_filesize(options: &'static [&'static str]) -> Difference {
+    let fio = "the last block begins within `filesize` and is read whole, beyond it";
+    difference(options, fio, "a job with `filesize` reads only within it: it ends with the last whole block")
+}
+
 /// A job that verifies what no job wrote, and goes on after errors.
 const fn unverifiable(options: &'static [&'static str]) -> Difference {
     Difference {
@@ -307,6 +313,8 @@ pub const DIFFERENCES: &[Difference] = &[
     appended(&["rw=randread", "file_append=1", "filename=b"]),
     within_size(&["rw=write", "bs=3000", "filename=a"]),
     within_size(&["rw=write", "bs=3000", "filename=b"]),
+    within_filesize(&["rw=read", "filesize", "bs=3000", "filename=a"]),
+    within_filesize(&["rw=read", "filesize", "bs=3000", "filename=b"]),
     within_size(&["rw=write", "size=50000", "filename=a"]),
     within_size(&["rw=write", "size=50000", "filename=b"]),
     within_size(&["rw=write", "size=100k", "filename=a:b"]),
@@ -388,6 +396,13 @@ pub const DIFFERENCES: &[Difference] = &[
         in_order: false,
         fio: "a header with its checksum is longer than `verify_offset`, and is exchanged with a part of itself: corruption that does not exist",
         here: "each block is compared whole",
+    },
+    Difference {
+        options: &["verify=null", "dedupe_percentage=30"],
+        without: &["rw=read", "rw=randread", "rw=randtrim"],
+        in_order: false,
+        fio: "repeated blocks are written, and read back without a comparison",
+        here: "refused, as `dedupe_percentage` next to any `verify`",
     },
     difference(
         &["zero_buffers", "scramble_buffers=1"],

@@ -50,6 +50,9 @@ pub struct Mdtest {
     pub prints_time: bool,
 }
 
+/// The largest stride: removing shifts by three of them, and a shift is at most 2^20.
+const STRIDE_MAX: u64 = (1 << 20) / 3;
+
 /// The phase that reads files.
 pub(crate) const FILE_READ: &str = "file-read";
 
@@ -200,7 +203,12 @@ impl Mdtest {
                 "I" => mdtest.items_per_directory = Some(size("-I", &value)?),
                 "L" => mdtest.in_leaves = true,
                 "n" => mdtest.items = size("-n", &value)?,
-                "N" => mdtest.stride = count(&value)?,
+                "N" => {
+                    mdtest.stride = count(&value)?;
+                    if mdtest.stride > STRIDE_MAX {
+                        return Err(format!("`-N {value}` is more than the largest stride, {STRIDE_MAX}"));
+                    }
+                }
                 "P" => mdtest.prints_time = true,
                 "Z" => (mdtest.prints_rate, mdtest.prints_time) = (false, true),
                 "R" => is_random = true,

@@ -127,7 +127,7 @@ impl JobWords<'_> {
 
     /// Adds a problem at the value of a word.
     pub(super) fn complain(&self, word: &Word, bad: &BadValue, problems: &mut Problems) {
-        let message = format!("`{}`: {}", word.option.name(), bad.message);
+        let message = format!("`{}`: {}", word.spelled(), bad.message);
         problems.add(Refused::Value, word.value_position(&bad.at), message, None);
     }
 

@@ -80,14 +80,14 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 }
                 Fate::Only { values, reason, instead } => {
                     if !word.text().split(',').all(|part| values.contains(&part.trim())) {
-                        refuse(option, word, reason, instead, problems);
+                        refuse(word, reason, instead, problems);
                     }
                 }
                 Fate::Refused { reason, instead } => {
                     let is_off =
                         word.text() == "0" && !matches!(option.kind(), Kind::Text(_) | Kind::Size | Kind::Range);
                     if !is_off {
-                        refuse(option, word, reason, instead, problems);
+                        refuse(word, reason, instead, problems);
                     }
                 }
             }
@@ -142,7 +142,7 @@ fn is_no_value(word: &Word, base: KbBase, problems: &mut Problems) -> bool {
         problems.add(Refused::ValueMissing, (*word.position).clone(), message, hint);
     } else if let Some(message) = number::out_of_bounds(word.option.name(), used, base) {
         let at = word.value_position(&(0..used.len()));
-        problems.add(Refused::Value, at, format!("`{}`: {message}", word.option.name()), None);
+        problems.add(Refused::Value, at, format!("`{}`: {message}", word.spelled()), None);
     } else {
         return false;
     }
@@ -284,10 +284,10 @@ fn kb_base(word: &Word, problems: &mut Problems) -> Option<KbBase> {
     }
 }
 
-fn refuse(option: FioOption, word: &Word, reason: &str, instead: &str, problems: &mut Problems) {
+fn refuse(word: &Word, reason: &str, instead: &str, problems: &mut Problems) {
     let shown = match word.text() {
-        "" => option.name().to_owned(),
-        text => format!("{}={text}", option.name()),
+        "" => word.spelled().to_owned(),
+        text => format!("{}={text}", word.spelled()),
     };
     let message = format!("`{shown}` is not done here: {reason}");
     problems.add(Refused::Option, (*word.position).clone(), message, Some(format!("instead: {instead}")));
@@ -368,7 +368,7 @@ fn take(
         }
         Err(bad) => {
             let hint = value_hint(row, text, &bad.message);
-            let message = format!("`{}`: {}", word.option.name(), bad.message);
+            let message = format!("`{}`: {}", word.spelled(), bad.message);
             problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
         }
     }
@@ -481,7 +481,7 @@ fn check(option: FioOption, word: &Word, base: KbBase, problems: &mut Problems) 
         _ => Ok(()),
     };
     if let Err(bad) = result {
-        let message = format!("`{}`: {}", option.name(), bad.message);
+        let message = format!("`{}`: {}", word.spelled(), bad.message);
         problems.add(Refused::Value, word.value_position(&bad.at), message, None);
     }
 }

@@ -59,6 +59,14 @@ fn the_phases_are_those_that_are_chosen_or_all() {
 }
 
 #[test]
+fn a_stride_beyond_the_largest_is_refused_as_it_was_typed() {
+    let read = |stride: &str| Mdtest::read(&["-n", "4", "-N", stride].map(str::to_owned), &mut Vec::new()).map(drop);
+    assert_eq!(read("349525"), Ok(()));
+    let error = read("99999999999").expect_err("too large");
+    assert_eq!(error, "`-N 99999999999` is more than the largest stride, 349525");
+}
+
+#[test]
 fn items_are_those_of_each_task_or_of_each_directory() {
     let items = |line: &str| lowered(line).jobs[0].options["nrfiles"].text.clone();
     assert_eq!(items("-n 100 -z 1 -b 2"), "99");

@@ -215,6 +215,12 @@ fn values_are_refused_where_fio_refuses_them() {
     ] {
         line(&job(value));
     }
+    for (value, spelled) in
+        [("--io_limit=5x", "`io_limit`: "), ("--fdp_pli=70000", "`fdp_pli`: "), ("--blocksize=x", "`blocksize`: ")]
+    {
+        let error = wrong(&job(value)).render();
+        assert!(error.contains(spelled), "{error}");
+    }
     let skip = |words: &str| text(&line(&job(words)).jobs[0], "zoneskip").to_owned();
     assert_eq!(skip("--zonemode=zbd --zonesize=64k --zoneskip=2z"), "128k");
     assert_eq!(skip("--zoneskip=2z --zonemode=zbd --zonesize=64k --zoneskip=4k"), "4k");
