@@ -94,9 +94,18 @@ pub(super) fn wait_until_it_reads(process: rustix::process::Pid, stop: &AtomicBo
         if Instant::now() > deadline || stop.load(Relaxed) {
             return Err(io::Error::other("the run did not begin"));
         }
+        if has_ended(process) {
+            return Err(io::Error::other("the run ended before it read"));
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
+}
+
+/// Returns true if a process of ours has ended; it need not be reaped. An error of procfs is none of the process.
+fn has_ended(process: rustix::process::Pid) -> bool {
+    let state = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    state.is_ok_and(|text| text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z')))
 }
 
 /// Returns true if the worker of a process has read from a disk: no other thread has its name.
@@ -112,4 +121,18 @@ fn has_read(process: rustix::process::Pid) -> bool {
                 .and_then(|text| read_bytes(&text))
                 .is_some_and(|bytes| bytes > 0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_ends_before_it_reads_is_not_waited_for() {
+        let mut ended = Command::new("true").spawn().expect("true");
+        let process = rustix::process::Pid::from_child(&ended);
+        let error = wait_until_it_reads(process, &AtomicBool::new(false)).expect_err("it reads nothing");
+        assert_eq!(error.to_string(), "the run ended before it read");
+        ended.wait().expect("it ended");
+    }
 }
