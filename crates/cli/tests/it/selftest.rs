@@ -188,11 +188,13 @@ fn an_ordinary_user_stages_less_and_the_reason_is_reported() {
     let document = document(&ran);
     ran.assert_code(0);
     assert_eq!((count(&document, "missed"), count(&document, "accused")), (0, 0), "{document:#}");
-    assert!(count(&document, "not_staged") >= 6, "{document:#}");
     assert_eq!(endings(&document, "nobarrier"), ["not_staged"]);
+    // On a busy machine others are not staged for other reasons.
     let rows = document["rows"].as_array().expect("rows");
-    let why = rows.iter().find(|row| row["ending"] == "not_staged").map(|row| &row["why_not_staged"]);
-    assert!(why.and_then(Value::as_str).is_some_and(|why| why.contains("needs root")), "{why:?}");
+    let needs_root = |row: &&Value| row["why_not_staged"].as_str().is_some_and(|why| why.contains("needs root"));
+    let privileged: Vec<&Value> = rows.iter().filter(needs_root).collect();
+    assert!(privileged.len() >= 6, "{document:#}");
+    assert!(privileged.iter().all(|row| row["ending"] == "not_staged"), "{document:#}");
     assert_eq!(listing(sandbox.root()), [""; 0]);
 }
 
