@@ -131,8 +131,8 @@ const FAILURES_MAX: usize = 20;
 const FAILURE_LINES: usize = 8;
 const FAILURE_LINE_CHARS: usize = 300;
 
-/// A parser of test output: counts tests, keeps what failed tests say, and hides the output of passed tests that `--show-output` adds, except that
-/// of skipped tests.
+/// A parser of test output: counts tests, keeps what failed tests say, and hides the output of passed tests that
+/// `--show-output` adds, except that of skipped tests.
 #[derive(Default)]
 struct TestOutput {
     counts: Counts,
@@ -194,6 +194,10 @@ impl TestOutput {
             self.failure_lines_left = None;
             return;
         }
+        // Calls of the test program follow, which the lines before name already.
+        if line == "stack backtrace:" {
+            self.failure_lines_left = Some(0);
+        }
         if self.failure_lines_left.is_none() && (line.contains("panicked at") || line.starts_with("Error: ")) {
             self.failure_lines_left = Some(FAILURE_LINES);
         }
@@ -229,7 +233,7 @@ mod tests {
     #[test]
     fn the_reason_of_a_failed_run_has_the_names_and_panics_of_failed_tests() {
         let text = "test a ... ok\ntest b ... FAILED\ntest c ... FAILED\n\nsuccesses:\n\n---- a stdout ----\npanicked at a\n\n\
-            successes:\n    a\n\nfailures:\n\n---- b stdout ----\nmany words\n\nthread 'b' panicked at b.rs:1:1:\nleft: 1\n\n\
+            successes:\n    a\n\nfailures:\n\n---- b stdout ----\nmany words\n\nthread 'b' panicked at b.rs:1:1:\nleft: 1\nstack backtrace:\n   0: f\n\n\
             ---- c stdout ----\nError: no file\n\nfailures:\n    b\n    c\n\n\
             test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\npanicked at the end";
         let mut output = TestOutput::default();
