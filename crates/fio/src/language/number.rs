@@ -44,8 +44,10 @@ const BOUNDS: [(&str, u64, u64); 10] = [
     ("verify_offset", 48, u64::MAX),
 ];
 
-/// The largest placement identifier of fio, and how many it takes.
-const PLACEMENT: [usize; 2] = [0xffff, 128];
+/// The largest placement identifier of fio.
+const PLACEMENT_ID_MAX: u64 = 0xffff;
+/// The most placement identifiers of a job in fio.
+const PLACEMENT_IDS_MAX: u64 = 128;
 
 /// Returns what is wrong with a list of placement identifiers (`1,4-7`), which fio checks wherever they are used.
 fn bad_placement(text: &str) -> Option<String> {
@@ -58,9 +60,10 @@ fn bad_placement(text: &str) -> Option<String> {
             return Some(format!("`{part}` is no range"));
         }
         count += last - first + 1;
-        if last > PLACEMENT[0] as u64 || count > PLACEMENT[1] as u64 {
-            let [most, ids] = PLACEMENT;
-            return Some(format!("`{text}` is out of range: up to {ids} numbers up to {most}, as in fio"));
+        if last > PLACEMENT_ID_MAX || count > PLACEMENT_IDS_MAX {
+            return Some(format!(
+                "`{text}` is out of range: at most {PLACEMENT_IDS_MAX} numbers, and none above {PLACEMENT_ID_MAX}, as in fio"
+            ));
         }
     }
     None
