@@ -373,8 +373,8 @@ pub enum Rule {
         /// The reason.
         reason: String,
     },
-    /// A percentage of a missing file.
-    #[error("`{option}` is a percentage, but `{path}` does not exist yet")]
+    /// A percentage of a missing or empty file.
+    #[error("`{option}` is a percentage of `{path}`, which does not exist yet or is empty")]
     PercentOfNothing {
         /// `size` or `offset`.
         option: &'static str,
@@ -457,8 +457,10 @@ pub enum Rule {
         reason: String,
     },
     /// A processor that is not available to this process.
-    #[error("`cpus_allowed` names processor {cpu}, which is not available to this process")]
+    #[error("`{option}` names processor {cpu}, which is not available to this process")]
     ProcessorNotThere {
+        /// The option.
+        option: &'static str,
         /// Its number.
         cpu: u32,
     },

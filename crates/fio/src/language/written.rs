@@ -30,6 +30,7 @@ impl Language for Written<'_> {
         let text = match (value, given) {
             (None, _) => String::new(),
             (Some(value), Some(word)) if is_given(value) => word.text.clone(),
+            (Some(value), Some(word)) if word.name == BUFFERED => opposite(value).to_owned(),
             (Some(value), _) => value_of(row, value).to_owned(),
         };
         let equals = if text.is_empty() { "" } else { "=" };
@@ -42,6 +43,14 @@ fn word_of<'a>(fio: &'a FioJob, row: &OptionRow, spec: &JobSpec) -> Option<&'a F
     let origin = spec.options.get(row.name).map(|set| &set.origin);
     let of_origin = || fio.given.iter().rev().find(|word| Some(&word.origin) == origin);
     fio.word(row.fio_name()).or_else(of_origin)
+}
+
+/// The opposite of `direct`.
+const BUFFERED: &str = "buffered";
+
+/// Returns the value of `buffered` that is a value of `direct`.
+fn opposite(direct: &str) -> &'static str {
+    if direct == DirectPolicy::Off.word() { "1" } else { "0" }
 }
 
 /// Returns the value in fio's words; empty: the option stands alone.
@@ -116,7 +125,7 @@ mod tests {
             Rule::SharesBeyondSize { path: path(), zones_bytes: 2, region_bytes: 1 },
             Rule::VerifyImpossible { reason: reason(), case },
             Rule::ZonesImpossible { reason: reason(), case },
-            Rule::ProcessorNotThere { cpu: 77 },
+            Rule::ProcessorNotThere { option: "sqthread_poll_cpu", cpu: 77 },
             Rule::NodeNotThere { option: "numa_cpu_nodes", node: 7, there: vec![0] },
             Rule::PriorityNotPermitted { option: "prioclass" },
             Rule::UserNotPermitted { setting: "`uid = 7`".to_owned(), reason: reason() },
@@ -184,6 +193,9 @@ mod tests {
         let mut buffered = job(true, vec![word("buffered", None, "0", flag("--buffered"))]);
         buffered.set("direct", "require", flag("--buffered"));
         let lacks = Rule::EngineLacks { engine, lack: "has no `direct`".to_owned(), case: Case::DirectUsb };
-        assert!(text(lacks, buffered).contains("has no `--buffered`"));
+        assert!(text(lacks, buffered.clone()).contains("has no `--buffered`"));
+        buffered.set("direct", "off", flag("--buffered"));
+        let polls = Rule::EngineLacks { engine, lack: "cannot poll".to_owned(), case: Case::DirectOff };
+        assert!(text(polls, buffered).contains("hint: set `--buffered=0`"));
     }
 }

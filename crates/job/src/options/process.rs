@@ -42,7 +42,7 @@ pub(crate) fn plan(
     let (runs_on_nodes, memory_policy) = (nodes.cpus.is_some(), nodes.memory_policy);
     let cpus = nodes.cpus.unwrap_or_else(|| job.get(CPUS_ALLOWED).unwrap_or(&[]).to_vec());
     if let Some(cpu) = cpus.iter().find(|cpu| !job.machine.cpus.is_empty() && !job.machine.cpus.contains(cpu)) {
-        return Err(job.refuse(CPUS_ALLOWED, Rule::ProcessorNotThere { cpu: *cpu }));
+        return Err(job.refuse(CPUS_ALLOWED, Rule::ProcessorNotThere { option: CPUS_ALLOWED.name, cpu: *cpu }));
     }
     let user = user::plan_user(job, &mut decisions)?;
     let control_group = control_group::plan_control_group(job, &mut decisions)?;

@@ -135,7 +135,7 @@ fn sizes_may_count_zones() {
     let (rule, sentence) = refused(&with(ZONED, &[("size", "999999999999z")]));
     assert!(rule == "bad_value" && sentence.contains("more than a file can hold"), "{sentence}");
     let (rule, sentence) = refused(&with(&[("zonemode", "none"), ("ioengine", "null")], &[("size", "3z")]));
-    assert!(rule == "zones_impossible" && sentence.contains("counts zones"), "{sentence}");
+    assert!(rule == "incomplete" && sentence.contains("counts zones"), "{sentence}");
     let unzoned = [("filename", "/dev/vdb"), ("zonemode", "zbd"), ("rw", "read"), ("offset", "1z")];
     let (rule, sentence) = refused(&unzoned);
     assert!(rule == "zones_impossible" && sentence.contains("length is unknown"), "{sentence}");

@@ -132,7 +132,7 @@ pub(crate) fn plan_engine_options(
     }
     let sqpoll_cpu = values.get(SQTHREAD_POLL_CPU);
     if let Some(cpu) = sqpoll_cpu.filter(|cpu| !values.machine.cpus.is_empty() && !values.machine.cpus.contains(cpu)) {
-        return Err(values.refuse(SQTHREAD_POLL_CPU, Rule::ProcessorNotThere { cpu }));
+        return Err(values.refuse(SQTHREAD_POLL_CPU, Rule::ProcessorNotThere { option: SQTHREAD_POLL_CPU.name, cpu }));
     }
     let uring = UringOptions {
         sqpoll_cpu: sqpoll_cpu.filter(|_| is_uring && values.get(SQTHREAD_POLL)),

@@ -57,9 +57,8 @@ pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> 
         let Some(count) = values.zones(option) else { continue };
         let is_strided = values.get(ZONEMODE) == ZoneMode::Strided;
         if !is_zoned(values) && !is_strided {
-            let reason =
-                format!("{} counts zones, but `zonemode` is neither `strided` nor `zbd`", values.quote(option));
-            return Err(refuse(values, option, reason, Case::ZonesCounted));
+            let (needs, case) = ("`zonemode`: it counts zones", Case::ZonesCounted);
+            return Err(values.refuse(option, Rule::Incomplete { option: values.quote(option), needs, case }));
         }
         // In strided zones, too, `zonesize` is counted, as in fio: the bytes transferred in a zone.
         let given = values.get(ZONESIZE).filter(|bytes| *bytes > 0);

@@ -68,7 +68,7 @@ pub(crate) struct Region {
 /// Why a target has no region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NoRegion {
-    /// A percentage of a target that does not exist.
+    /// A percentage of a target that does not exist, or is empty.
     PercentOfNothing(&'static OptionRow),
     /// Neither a size nor a target that has one.
     SizeMissing,
@@ -168,7 +168,8 @@ fn fio_size(target: Option<Present>, wanted: &Wanted, offset_bytes: u64) -> Resu
         (Some(OwnSize::File { least, most, .. }), _) if (least..=most).contains(&there) => rest(there, OFFSET.row())?,
         (Some(OwnSize::File { drawn, .. }), _) => rest(drawn, FILESIZE.row())?,
         (None, Some(Extent::Bytes(bytes))) => return Ok(bytes),
-        (None, _) if there == 0 => return Err(NoRegion::SizeMissing),
+        (None, Some(_)) if there == 0 => return Err(NoRegion::PercentOfNothing(SIZE.row())),
+        (None, None) if there == 0 => return Err(NoRegion::SizeMissing),
         (None, _) => rest(there, OFFSET.row())?,
     };
     match wanted.size {

@@ -49,7 +49,7 @@ fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
     let size = ("size", "1m");
     assert_eq!(
         refused(&[size, ("sqthread_poll", "1"), ("sqthread_poll_cpu", "9")]),
-        Rule::ProcessorNotThere { cpu: 9 }
+        Rule::ProcessorNotThere { option: "sqthread_poll_cpu", cpu: 9 }
     );
     assert_eq!(plan_one(&[size, ("sqthread_poll_cpu", "1")]).unwrap().uring.sqpoll_cpu, None, "no thread polls");
     for engine in ["libaio", "psync", "sync", "vsync", "pvsync", "mmap"] {
@@ -198,7 +198,10 @@ fn a_polled_submission_queue_with_fewer_than_two_processors_a_worker_is_noted() 
 #[test]
 fn workers_are_pinned_only_to_available_processors() {
     assert_eq!(plan_one(&[("size", "1m"), ("cpus_allowed", "1,3")]).unwrap().cpus, [1, 3]);
-    assert_eq!(refused(&[("size", "1m"), ("cpus_allowed", "1,7")]), Rule::ProcessorNotThere { cpu: 7 });
+    assert_eq!(
+        refused(&[("size", "1m"), ("cpus_allowed", "1,7")]),
+        Rule::ProcessorNotThere { option: "cpus_allowed", cpu: 7 }
+    );
 }
 
 #[test]

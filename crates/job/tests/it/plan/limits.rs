@@ -20,7 +20,7 @@ fn steps_of_partial_blocks_are_refused() {
     let strided = [("zonemode", "strided"), ("zonesize", "64k"), ("zonerange", "128k")];
     let job = of(&[&strided[..], &[("size", "4z"), ("offset", "1z")]].concat()).unwrap();
     assert_eq!((job.files[0].size_bytes, job.files[0].offset_bytes), (256 << 10, 64 << 10));
-    assert_eq!(name(&[("size", "4z")]), "zones_impossible");
+    assert_eq!(name(&[("size", "4z")]), "incomplete");
     // Writes of a mixed job use the value after the comma; other jobs use that of their operation.
     let random = [("percentage_random", "100,0"), ("blockalign", "8k,16k")];
     let steps = |rw| of(&[&random[..], &[("rw", rw)]].concat()).unwrap().pattern.steps;
