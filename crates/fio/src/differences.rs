@@ -58,13 +58,15 @@ const fn no_logs(options: &'static [&'static str]) -> Difference {
     difference(options, "empty logs are created", "no logs: nothing is measured")
 }
 
-/// A job that writes a part of its file through a mapping.
+/// A job that writes a part of a new file (`a` and `b` exist) through a mapping.
 const fn mapped(options: &'static [&'static str]) -> Difference {
-    difference(
+    Difference {
         options,
-        "a file that is written through a mapping is filled before: what the job does not write holds data",
-        "its space is allocated, and reads as zeros",
-    )
+        without: &["rw=read", "rw=randread", "rw=randtrim", "verify_only=1", "filename=a", "filename=b"],
+        in_order: false,
+        fio: "a new file that is written through a mapping is filled before: what the job does not write holds data",
+        here: "its space is allocated, and reads as zeros",
+    }
 }
 
 /// Direct reads of the files before the run.
@@ -397,20 +399,13 @@ pub const DIFFERENCES: &[Difference] = &[
         fio: "a header with its checksum is longer than `verify_offset`, and is exchanged with a part of itself: corruption that does not exist",
         here: "each block is compared whole",
     },
-    Difference {
-        options: &["verify=null", "dedupe_percentage=30"],
-        without: &["rw=read", "rw=randread", "rw=randtrim"],
-        in_order: false,
-        fio: "repeated blocks are written, and read back without a comparison",
-        here: "refused, as `dedupe_percentage` next to any `verify`",
-    },
     difference(
         &["zero_buffers", "scramble_buffers=1"],
         "the time of each I/O is written into the zeros, if `scramble_buffers` is set by name",
         "zeros are written",
     ),
     difference(
-        &["bssplit", "bsrange"],
+        &["rw=rand", "bssplit", "bsrange"],
         "sizes of `bssplit` are placed by the least one of `bsrange`, and the job ends, as a success, once one does not fit there",
         "`bssplit` alone counts, and the job goes on until `size`",
     ),

@@ -266,12 +266,16 @@ pub(in crate::language) struct Word {
     value_column: Option<usize>,
     /// The bytes of the trimmed value that are read; of a calculation and of a list, fio reads one number.
     used: std::ops::Range<usize>,
+    /// The list that is read instead of the typed one, and why.
+    list: Option<(String, &'static str)>,
 }
 
 impl Word {
     fn new(option: FioOption, value: Option<String>, position: Rc<Position>, value_column: Option<usize>) -> Self {
-        let used = value.as_deref().map_or(0..0, |value| number::used(option, value.trim()));
-        Self { option, value, position, value_column, used }
+        let typed = value.as_deref().map(str::trim);
+        let used = typed.map_or(0..0, |typed| number::used(option, typed));
+        let list = typed.and_then(|typed| number::list_read(option, typed));
+        Self { option, value, position, value_column, used, list }
     }
 
     /// Returns the same word with another value.
@@ -280,7 +284,18 @@ impl Word {
     }
 
     fn text(&self) -> &str {
-        &self.typed()[self.used.clone()]
+        self.list.as_ref().map_or(&self.typed()[self.used.clone()], |(list, _)| list)
+    }
+
+    /// Returns why less is read than was typed; `None`: the value is read as typed.
+    fn why_less(&self) -> Option<&'static str> {
+        let is_one_of_list = self.typed().contains([',', ':', '-']);
+        match &self.list {
+            Some((_, why)) => Some(why),
+            None if self.text() == self.typed() => None,
+            None if is_one_of_list => Some("one number of a list"),
+            None => Some(number::NOT_CALCULATED),
+        }
     }
 
     /// Returns the value as typed, with what fio ignores.
@@ -311,8 +326,9 @@ impl Word {
         }
     }
 
-    /// Returns the position of a part of the value: bytes of its trimmed text.
+    /// Returns the position of a part of the value: bytes of its text; of a list that is not read as typed, all of it.
     fn value_position(&self, bytes: &std::ops::Range<usize>) -> Position {
+        let bytes = &if self.list.is_some() { 0..self.typed().len() } else { bytes.clone() };
         let count = |to: usize| self.typed().get(..self.used.start + to).map_or(0, |part| part.chars().count());
         match self.value_column {
             Some(column) => {

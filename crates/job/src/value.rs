@@ -133,7 +133,7 @@ pub enum ValueKind {
 }
 
 /// Maximum number of percentiles in a list, as in fio.
-const PERCENTILES_MAX: usize = 20;
+pub const PERCENTILES_MAX: usize = 20;
 
 /// A number of zones: `4z`.
 pub fn zones(text: &str) -> Option<u64> {

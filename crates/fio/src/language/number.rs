@@ -4,13 +4,17 @@ use super::options::{FioOption, Kind};
 use super::value::{KbBase, read_number};
 use std::ops::Range;
 use trueio_job::option::OptionRow;
-use trueio_job::value::ValueKind;
+use trueio_job::options::limits::rows::STARTDELAY;
+use trueio_job::options::output::rows::PERCENTILE_LIST;
+use trueio_job::options::pattern::rows::RW;
+use trueio_job::value::{PERCENTILES_MAX, ValueKind};
 
 /// Options without a largest value in fio. Above the largest here nothing changes in what is measured: as much is never
-/// reached, or is only kept in memory.
-const CLAMPED: [&str; 11] = [
+/// reached (a ring of the kernel holds 32768 I/Os), or is only kept in memory.
+const CLAMPED: [&str; 12] = [
     "bwavgtime",
     "cpuload",
+    "iodepth",
     "iopsavgtime",
     "log_avg_msec",
     "log_hist_msec",
@@ -92,14 +96,6 @@ pub(super) fn out_of_bounds(name: &str, text: &str, base: KbBase) -> Option<Stri
     Some(format!("`{text}` is out of range: {message}, as in fio"))
 }
 
-/// Words of rows that fio does not have.
-const NOT_FIOS: [(&str, &str); 2] = [("log_window_value", "2"), ("zonemode", "0")];
-
-/// Returns true if a word of a row is none of fio's.
-pub(super) fn is_not_fios(name: &str, text: &str) -> bool {
-    NOT_FIOS.contains(&(name, text))
-}
-
 /// Characters that separate the numbers of a list.
 const SEPARATORS: [char; 3] = [',', ':', '-'];
 
@@ -148,11 +144,11 @@ pub(super) fn used(option: FioOption, text: &str) -> Range<usize> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         return if digits == 0 { 0..text.len() } else { 0..digits };
     }
-    // (The row of a rule has its own lists: rates, priorities, delays.)
     if !is_one_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0..text.len();
     }
-    if option.row().is_none_or(|row| row.fio_name() == "startdelay") {
+    // (A range from which a delay is drawn.)
+    if option.name() == STARTDELAY.name {
         return 0..used_of_part(text).trim_end().len();
     }
     let mut used = 0..0;
@@ -167,20 +163,53 @@ pub(super) fn used(option: FioOption, text: &str) -> Range<usize> {
     used
 }
 
-/// Returns a list of sizes without what fio ignores in each: of a calculation it reads the first number. `None`: nothing is ignored.
-pub(super) fn list_without_operators(row: &OptionRow, text: &str) -> Option<String> {
-    if !matches!(row.kind, ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::BlockRanges) {
-        return None;
-    }
+/// Characters that separate the numbers of a list option; `None`: it is no list.
+fn separators(option: FioOption) -> Option<&'static [char]> {
+    let Some(row) = option.row() else {
+        return (option.kind() == Kind::Floats).then_some(&[':']);
+    };
+    let separators: &[char] = match row.kind {
+        ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::BlockRanges => &SEPARATORS,
+        ValueKind::RateBytes | ValueKind::RateIops | ValueKind::Percents => &SEPARATORS,
+        ValueKind::BlockSplits | ValueKind::Priorities => &[',', ':', '/'],
+        ValueKind::Distribution | ValueKind::FileSelection => &[',', ':', '/'],
+        ValueKind::Percentiles | ValueKind::Part | ValueKind::Criterion => &[':'],
+        ValueKind::Cpus | ValueKind::Seed => &[',', '-'],
+        ValueKind::RangeSync => &[':', ','],
+        // The number of I/Os after the word (`rw=read:4k`).
+        ValueKind::Choice(_) if row.name == RW.name => &[':'],
+        _ => return None,
+    };
+    Some(separators)
+}
+
+/// Returns a list as fio reads it, and why it reads another one than was typed: of each calculation the first number, of more than
+/// 20 percentiles the first 20. `None`: it reads the value as typed.
+pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'static str)> {
+    let separators = separators(option)?;
     let mut read = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(SEPARATORS) {
-        read.push_str(used_of_part(&rest[..at]));
+    let mut count = 1;
+    while let Some(at) = rest.find(separators) {
+        read.push_str(used_of_item(&rest[..at]));
+        if option.name() == PERCENTILE_LIST.name && count == PERCENTILES_MAX {
+            return Some((read, "a list has at most 20 numbers"));
+        }
         read.push_str(&rest[at..=at]);
         rest = &rest[at + 1..];
+        count += 1;
     }
-    read.push_str(used_of_part(rest));
-    (read != text).then_some(read)
+    read.push_str(used_of_item(rest));
+    (read != text).then_some((read, NOT_CALCULATED))
+}
+
+/// Why fio reads the first number of a calculation only.
+pub(super) const NOT_CALCULATED: &str = "nothing is calculated";
+
+/// Returns the part of an item of a list before an operator. A word, and a number such as `1e+1`, are whole.
+fn used_of_item(item: &str) -> &str {
+    let is_number = item.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    if !is_number || item.parse::<f64>().is_ok() { item } else { used_of_part(item).trim_end() }
 }
 
 /// Returns the size or range that fio reads of a `filesize` with several parts; `None`: it reads the value as typed.

@@ -2,11 +2,13 @@
 
 use super::engines;
 use super::lowering::{JobWords, Lowering, preset, set_default};
+use super::number::clamped;
 use super::problem::Problems;
 use super::refusals::Refused;
+use super::value::read_number;
 use trueio_job::option::Words;
 use trueio_job::options::durability::rows::STAT_TYPE;
-use trueio_job::options::engine::rows::{IODEPTH_BATCH, IOENGINE};
+use trueio_job::options::engine::rows::{IODEPTH, IODEPTH_BATCH, IODEPTH_BATCH_COMPLETE_MAX, IOENGINE};
 use trueio_model::{EngineKind, Origin};
 
 use super::Word;
@@ -50,7 +52,7 @@ pub(super) fn engine_and_queue(job: &mut JobWords, lowering: &mut Lowering, prob
     }
     job.spec.set(IOENGINE.name, engine.name(), origin);
     let depth = depth(job, &name, engine.holds_a_queue(), lowering, problems);
-    batches(job, depth, engine.holds_a_queue(), problems);
+    batches(job, depth, engine.holds_a_queue(), lowering, problems);
 }
 
 /// Returns a message and a hint about an engine that does not exist here.
@@ -67,6 +69,9 @@ fn missing(name: &str) -> (String, String) {
     (format!("the engine `{name}` is not known"), hint)
 }
 
+/// Most I/Os that the kernel queues for `libaio` (`fs.aio-max-nr`); fio's job fails with more.
+const AIO_MAX: u64 = 65_536;
+
 /// Sets the queue depth, and returns it.
 fn depth(
     job: &mut JobWords,
@@ -75,7 +80,19 @@ fn depth(
     lowering: &mut Lowering,
     problems: &mut Problems,
 ) -> u64 {
-    let Some(text) = job.by_row("iodepth", problems) else { return 1 };
+    let beyond = job.word(IODEPTH.name).and_then(|word| {
+        let number = read_number(word.text(), job.base_of(IODEPTH.name)).ok().filter(|number| *number <= AIO_MAX)?;
+        let most = clamped(IODEPTH.row(), number)?;
+        Some((most, format!("`{}={}` becomes {most}, the largest value here", word.spelled(), word.typed())))
+    });
+    let text = match beyond {
+        Some((most, note)) => {
+            lowering.note(&job.section.name, note);
+            Some(most.to_string())
+        }
+        None => job.by_row(IODEPTH.name, problems),
+    };
+    let Some(text) = text else { return 1 };
     let depth = text.parse().unwrap_or(1);
     if depth > 1 && !holds_a_queue {
         let reason = format!("the engine `{engine}` holds one I/O at a time; fio, too, lowers the depth to 1");
@@ -89,7 +106,7 @@ fn depth(
 }
 
 /// Sets how many I/Os are submitted and reaped at a time.
-fn batches(job: &mut JobWords, depth: u64, holds_a_queue: bool, problems: &mut Problems) {
+fn batches(job: &mut JobWords, depth: u64, holds_a_queue: bool, lowering: &mut Lowering, problems: &mut Problems) {
     let batch = job.number("iodepth_batch", problems);
     let complete = job.number("iodepth_batch_complete_min", problems);
     let low = job.number("iodepth_low", problems);
@@ -115,7 +132,14 @@ fn batches(job: &mut JobWords, depth: u64, holds_a_queue: bool, problems: &mut P
         job.spec.set("iodepth_batch_complete_max", least.min(depth).to_string(), preset());
     }
     if let Some((least, origin)) = complete {
-        job.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
+        let least = least.clamp(1, depth);
+        let most = IODEPTH_BATCH_COMPLETE_MAX.value_in(&job.spec);
+        if u64::from(most) < least && job.spec.options.contains_key(IODEPTH_BATCH_COMPLETE_MAX.name) {
+            let reason = format!("`iodepth_batch_complete_max={most}` is less than the minimum, and becomes {least}");
+            lowering.note(&job.section.name, format!("{reason}, as in fio"));
+            job.spec.set(IODEPTH_BATCH_COMPLETE_MAX.name, least.to_string(), Origin::Derived { reason });
+        }
+        job.spec.set("iodepth_batch_complete_min", least.to_string(), origin);
     }
 }
 

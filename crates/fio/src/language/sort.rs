@@ -2,7 +2,7 @@
 //! fio's outputs, drops it with a note, or refuses it.
 
 use super::lowering::{JobWords, Lowering, preset};
-use super::number::{self, is_not_fios};
+use super::number;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::refusals::Refused;
@@ -50,15 +50,13 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 base = kb_base(word, problems)?;
             }
             let option = word.option;
-            let (used, typed) = (word.text(), word.typed());
-            if used != typed {
-                let name = option.name();
-                let is_list = typed.contains([',', ':', '-']);
-                let why = if is_list { "one number of a list" } else { "nothing is calculated" };
+            if let Some(why) = word.why_less() {
+                let (name, typed, used) = (word.spelled(), word.typed(), word.text());
                 problems
                     .warn(format!("job `{}`: `{name}={typed}` is read as `{used}`, as in fio: {why}", section.name));
             }
-            if is_no_value(word, base, problems) {
+            if let Some(problem) = without_value(word).or_else(|| out_of_bounds(word, base)) {
+                problems.push(problem);
                 continue;
             }
             if let Some((kind, message)) = foreign(word) {
@@ -133,20 +131,26 @@ fn skip_zones(word: &Word, spec: &mut JobSpec, problems: &mut Problems) {
     }
 }
 
-/// Adds a problem if a word has no value, or a number outside of its bounds; returns true if so.
-fn is_no_value(word: &Word, base: KbBase, problems: &mut Problems) -> bool {
+/// Returns the problem of a word without the value that its option needs.
+fn without_value(word: &Word) -> Option<FioProblem> {
+    lacks_value(word).then(|| {
+        let name = word.spelled();
+        let alone = if word.option.may_stand_alone() { format!("`{name}`, or ") } else { String::new() };
+        FioProblem {
+            kind: Refused::ValueMissing,
+            message: format!("`{name}=` has no value"),
+            position: Some((*word.position).clone()),
+            hint: Some(format!("write {alone}`{name}=VALUE`")),
+        }
+    })
+}
+
+/// Returns the problem of a number outside of its bounds in fio.
+fn out_of_bounds(word: &Word, base: KbBase) -> Option<FioProblem> {
     let used = word.text();
-    if lacks_value(word) {
-        let message = format!("`{}` has no value", word.spelled());
-        let hint = Some(format!("write `{}=VALUE`", word.spelled()));
-        problems.add(Refused::ValueMissing, (*word.position).clone(), message, hint);
-    } else if let Some(message) = number::out_of_bounds(word.option.name(), used, base) {
-        let at = word.value_position(&(0..used.len()));
-        problems.add(Refused::Value, at, format!("`{}`: {message}", word.spelled()), None);
-    } else {
-        return false;
-    }
-    true
+    let message = number::out_of_bounds(word.option.name(), used, base)?;
+    let position = Some(word.value_position(&(0..used.len())));
+    Some(FioProblem { kind: Refused::Value, message: format!("`{}`: {message}", word.spelled()), position, hint: None })
 }
 
 /// Returns true for an `=` without a value, which fio refuses; in a job file it accepts it of logs and of placement identifiers.
@@ -226,15 +230,7 @@ impl<'a> LevelRows<'a> {
                 lowering.note(section, format!("`filesize={}` is read as `{range}`, as in fio", word.typed()));
                 word.with_value(range)
             }),
-            _ => number::list_without_operators(row, word.text())
-                .map(|list| {
-                    let (name, typed) = (option.name(), word.typed());
-                    problems.warn(format!(
-                        "job `{section}`: `{name}={typed}` is read as `{list}`, as in fio: nothing is calculated"
-                    ));
-                    word.with_value(list)
-                })
-                .or_else(|| clamp(row, word, section, base, lowering)),
+            _ => clamp(row, word, section, base, lowering),
         };
         take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
     }
@@ -306,6 +302,9 @@ fn foreign(word: &Word) -> Option<(Refused, String)> {
     }
 }
 
+/// Words of rows that fio does not have.
+const NOT_FIOS: [(&str, &str); 2] = [("log_window_value", "2"), ("zonemode", "0")];
+
 /// Reads a value for a row of the option table.
 fn take(
     row: &'static OptionRow,
@@ -352,6 +351,8 @@ fn take(
         }
         // fio reads 0 as 1.
         ("loops" | "thinktime_blocks" | "rate_cycle" | "replay_scale", "0") => "1",
+        // The least span, in milliseconds.
+        ("bwavgtime" | "iopsavgtime", "0") => "1",
         ("invalidate", "" | "1") => Invalidate::EachPass.word(),
         // fio probes whether the kernel supports READ and WRITE; every kernel with io_uring that is still maintained does.
         ("nonvectored", "-1") => "1",
@@ -361,7 +362,7 @@ fn take(
     };
     let not_fios = || BadValue::whole(format!("`{text}` is no word of fio's"), text);
     match translate(row, text, base)
-        .and_then(|read| if is_not_fios(row.name, text) { Err(not_fios()) } else { Ok(read) })
+        .and_then(|read| if NOT_FIOS.contains(&(row.name, text)) { Err(not_fios()) } else { Ok(read) })
     {
         Ok(text) => {
             values.insert(row.name, SpecValue { text, origin: word.origin() });

@@ -175,7 +175,6 @@ fn example(case: Case) -> Option<&'static str> {
         Case::VerifySizesRead => "--rw=write --bsrange=4k-8k --verify=md5 --zonemode=zbd --zonesize=64k",
         Case::VerifySmall => "--rw=write --verify=md5 --bs=32",
         Case::VerifyOverlap => "--rw=write:1k --verify=md5",
-        Case::VerifyDedupe => "--rw=write --verify=null --dedupe_percentage=50",
         Case::VerifyPartial => "--rw=randwrite --verify=null --bsrange=4k-8k --norandommap=1 --verify_backlog=8",
         Case::VerifyMixedSizes => "--rw=randrw --bsrange=4k-8k --verify_only=1",
         Case::VerifyAgain => {
@@ -237,6 +236,7 @@ fn example(case: Case) -> Option<&'static str> {
         | Case::BatchBeyondDepth
         | Case::BatchMaximum
         | Case::LowBeyondDepth
+        | Case::VerifyDedupe
         | Case::VerifyWorkers
         | Case::LeaveOneOut
         | Case::SetOnlyOne

@@ -386,8 +386,56 @@ fn a_number_that_has_no_largest_value_in_fio_is_the_largest_here() {
         let note = format!("`{option}=10000000` becomes {most}");
         assert!(request.notes.iter().any(|text| text.contains(&note)), "{:?}", request.notes);
     }
+    let deep = line("--name=j --size=1m --ioengine=libaio --iodepth=40000");
+    assert_eq!(text(&deep.jobs[0], "iodepth"), "32768");
+    assert!(deep.notes.iter().any(|note| note.contains("`iodepth=40000` becomes 32768")), "{:?}", deep.notes);
     let error = wrong("--name=j --size=1m --ioengine=libaio --iodepth=10000000").render();
     assert_eq!(error.matches("error:").count(), 1, "another depth is another measurement\n{error}");
+}
+
+/// Goal: of a calculation in a list, in a value with a word, and in a number of a rule, the first number is used, with a warning.
+/// Method: the values are those that fio's HEAD used.
+#[test]
+fn nothing_is_calculated_in_any_kind_of_value() {
+    for (option, name, value) in [
+        ("--rate=128k*1", "rate", "128k"),
+        ("--rate_iops=300+10", "rate_iops", "300"),
+        ("--rate_min=30+10,20*2", "rate_min", "30,20,20"),
+        ("--bssplit=4k*2/50:8k/50", "bssplit", "4k/50:8k/50"),
+        ("--bssplit=4k/50*1:8k/50", "bssplit", "4k/50:8k/50"),
+        ("--rw=write:4k*2", "sequential_skip", "4096"),
+        ("--random_distribution=zipf:1.2*1", "random_distribution", "zipf:1.2"),
+        ("--random_distribution=zoned:60*1/10:40/90+3", "random_distribution", "zoned:60/10:40/90"),
+        ("--percentile_list=50*1:99+1", "percentile_list", "50:99"),
+        ("--percentage_random=50*1,20+1", "percentage_random", "50,20,20"),
+        ("--randseed=30+10", "randseed", "30"),
+        ("--sync_file_range=write:4*2 --rw=write", "sync_file_range", "write:4"),
+        ("--cpus_allowed=0,1+5", "cpus_allowed", "0,1"),
+        ("--file_service_type=roundrobin:4*2 --nrfiles=2", "file_service_ios", "4"),
+        ("--ss=iops:10*2", "steadystate", "iops:10"),
+    ] {
+        let request = line(&format!("--name=j --size=1m {option}"));
+        assert_eq!(text(&request.jobs[0], name), value, "{option}");
+        assert_eq!(request.warnings.len(), 1, "{option}: {:?}", request.warnings);
+        assert!(request.warnings[0].ends_with("nothing is calculated"), "{:?}", request.warnings);
+    }
+    let many: Vec<String> = (1..=22).map(|percent| percent.to_string()).collect();
+    let request = line(&format!("--name=j --size=1m --percentile_list={}", many.join(":")));
+    assert_eq!(text(&request.jobs[0], "percentile_list"), many[..20].join(":"));
+    assert!(request.warnings[0].ends_with("at most 20 numbers"), "{:?}", request.warnings);
+    assert_eq!(line("--name=j --size=1m --num_range=1,2").warnings.len(), 1);
+    wrong("--name=j --size=1m --bs=4kfoo*2,8k");
+}
+
+/// Goal: spans of no length and a maximum below the minimum are as in fio, with what becomes of them.
+#[test]
+fn values_that_fio_raises_are_raised() {
+    let request = line("--name=j --size=1m --bwavgtime=0 --iopsavgtime=0");
+    assert_eq!([text(&request.jobs[0], "bwavgtime"), text(&request.jobs[0], "iopsavgtime")], ["1", "1"]);
+    let batches = "--iodepth_batch_complete_min=4 --iodepth_batch_complete_max=2";
+    let request = line(&format!("--name=j --size=1m --ioengine=libaio --iodepth=8 {batches}"));
+    assert_eq!(text(&request.jobs[0], "iodepth_batch_complete_max"), "4");
+    assert!(request.notes.iter().any(|note| note.contains("`iodepth_batch_complete_max=2` is less")));
 }
 
 /// Goal: of a list for an option of one number, the number that fio uses is used, with a warning.

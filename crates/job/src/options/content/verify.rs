@@ -109,7 +109,7 @@ pub(crate) fn plan_verify(
     if values.get(NUMJOBS) > 1 {
         return refuse("several workers write to the same blocks".into(), Case::VerifyWorkers);
     }
-    if values.get(DEDUPE_PERCENTAGE) > 0 {
+    if values.get(DEDUPE_PERCENTAGE) > 0 && checksum != Checksum::Null {
         let reason = "each block has its own header, so none repeats another".into();
         return refuse(reason, Case::VerifyDedupe);
     }
