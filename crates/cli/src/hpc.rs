@@ -164,11 +164,29 @@ fn read(program: Program, words: &[String]) -> Result<(Line, Lowered), Failure> 
     }
 }
 
-/// Refuses to read a file that does not exist, which a job would create and fill, and to write one that exists, in IOR's words.
+/// Refuses to read a file that does not exist, which a job would create and fill, and to write one that exists, in the words of IOR;
+/// and to use names that no run of mdtest created.
 fn check_file(line: &Line, rank: u32) -> Result<(), Failure> {
-    let Line::Ior(ior) = line else { return Ok(()) };
+    let ior = match line {
+        Line::Ior(ior) => ior,
+        Line::Mdtest(mdtest) => {
+            let missing = mdtest.needed_directory().filter(|directory| !Path::new(directory).exists());
+            return missing.map_or(Ok(()), |directory| {
+                Err(Failure::refused(format!(
+                    "without `-C`, mdtest uses the names in `{directory}`, which does not exist\n\nhint: create them in the same \
+                     run: add `-C`"
+                )))
+            });
+        }
+    };
     let path = ior.file_of_rank(rank);
     let exists = Path::new(&path).exists();
+    if Path::new(&path).is_dir() {
+        return Err(Failure::refused(format!(
+            "`{path}` is a directory\n\nhint: name a file in it: `-o {}/FILE`",
+            path.trim_end_matches('/')
+        )));
+    }
     if !ior.writes && !exists {
         return Err(Failure::refused(format!(
             "`-r` without `-w` reads `{path}`, which does not exist\n\nhint: write it first and keep it: `trueio ior -w -k …`"

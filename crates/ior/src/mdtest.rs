@@ -293,6 +293,15 @@ impl Mdtest {
         if self.iterations == 1 { phase.to_owned() } else { format!("{phase}-{}", iteration + 1) }
     }
 
+    fn directory_of(&self, iteration: u64) -> String {
+        format!("{}/trueio-{}", self.directory.trim_end_matches('/'), self.name("mdtest", iteration))
+    }
+
+    /// Returns the directory that an earlier run must have made; `None`: this run makes it.
+    pub fn needed_directory(&self) -> Option<String> {
+        (!self.phases[0]).then(|| self.directory_of(0))
+    }
+
     /// Returns the jobs.
     pub fn jobs(&self) -> Vec<JobSpec> {
         let [creates, stats, reads, removes] = self.phases;
@@ -361,7 +370,7 @@ impl Mdtest {
     }
 
     fn common(&self, name: &str, iteration: u64) -> JobSpec {
-        let directory = format!("{}/trueio-{}", self.directory.trim_end_matches('/'), self.name("mdtest", iteration));
+        let directory = self.directory_of(iteration);
         let stays = !self.phases[3];
         let mut options = vec![
             ("name_directory", directory),

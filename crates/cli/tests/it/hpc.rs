@@ -109,6 +109,8 @@ fn what_ior_keeps_it_reads_later_and_a_missing_file_is_refused() {
     let refused = &["`kept.00000000` exists, and `-w` would overwrite it", "add `-E`"];
     sandbox.run(&[&common[..], &["-w"]].concat()).assert_refused(refused);
     sandbox.run(&[&common[..], &["-w", "-E"]].concat()).assert_code(0);
+    let directory = ["ior", "--no-evidence", "--no-history", "-o", ".", "-b", "256k", "-t", "64k"];
+    sandbox.run(&directory).assert_refused(&["`.` is a directory", "name a file in it: `-o ./FILE`"]);
 }
 
 #[test]
@@ -283,6 +285,8 @@ fn names_that_a_run_leaves_behind_are_removed_with_their_directory() {
     sandbox.run(&arguments).assert_code(0);
     assert!(sandbox.root().join("trueio-mdtest/tree/f.0.4").exists(), "without -r they stay");
     sandbox.run(&arguments).assert_refused(&["`./trueio-mdtest` exists"]);
+    let elsewhere = ["mdtest", "--no-evidence", "--no-history", "-n", "5", "-F", "-E", "-d", "elsewhere"];
+    sandbox.run(&elsewhere).assert_refused(&["`elsewhere/trueio-mdtest`, which does not exist", "add `-C`"]);
     let stat = sandbox.run(&["mdtest", "--no-evidence", "--no-history", "-n", "5", "-F", "-T", "-d", "."]);
     stat.assert_code(0);
     assert!(sandbox.root().join("trueio-mdtest/tree/f.0.4").exists(), "a run that created none removes none");

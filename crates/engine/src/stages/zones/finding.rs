@@ -97,10 +97,12 @@ impl Zoned {
             return Admission::Until(view.clock.now() + view.clock.to_ticks(LOOK_AGAIN_NS));
         }
         let source = self.files[usize::from(request.file)].map.source();
+        let may_read_anywhere = request.op == OpKind::Read && !self.plan.reads_beyond;
+        let or_anywhere = if may_read_anywhere { ", or read anywhere with `read_beyond_wp`" } else { "" };
         if !self.has_found {
             outcome.fail(format!(
                 "no zone of `{path}` holds data to {}, as far as the write pointers tell ({source}); write it first, in \
-                 a job before with `stonewall`, or read anywhere with `read_beyond_wp`",
+                 a job before with `stonewall`{or_anywhere}",
                 request.op,
             ));
         } else if request.op == OpKind::Trim {
