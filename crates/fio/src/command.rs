@@ -209,7 +209,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         Err(text) => {
             refused(&text);
             let failed = failed_at_files(&request.jobs).max(without_files(&request.jobs));
-            return ExitCode::from(failed.max(1));
+            return ExitCode::from(failed.max(u8::try_from(unstarted).unwrap_or(u8::MAX)).max(1));
         }
     };
     let commands = if unstarted > 0 { exec::Commands::of(&request).unwrap_or(commands) } else { commands };

@@ -10,7 +10,7 @@ pub fn join_path(directory: Option<&str>, name: &str) -> String {
 
 /// Removes the parts of a path that do not change its meaning: `./a//b` is `a/b`. `..` stays, because its
 /// meaning depends on symbolic links.
-pub(crate) fn plain(path: &str) -> String {
+pub fn plain(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let root = if path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))

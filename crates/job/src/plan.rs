@@ -19,7 +19,7 @@ mod job;
 pub use crate::options::output::logs::logs_of;
 pub use crate::options::pattern::replay::replay_of;
 pub use crate::options::process::user::{GivenUser, given_user};
-pub use crate::paths::{directory_of, join_path};
+pub use crate::paths::{directory_of, join_path, plain};
 
 use crate::facts::{ENOSPC, FactsSource, Machine};
 use crate::input::Ledger;

@@ -84,6 +84,25 @@ fn a_clone_beyond_filesize_leaves_the_others_alone() {
     }
 }
 
+/// Goal: jobs that all begin after the end of their file count in the exit code, and each is reported.
+/// Method: the codes are those of fio's HEAD.
+#[test]
+fn all_clones_beyond_the_end_of_a_file_are_counted() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("f", 64 << 10);
+    for (line, code) in [
+        ("--filename=f --rw=read --offset=64k --numjobs=3", 3),
+        ("--filename=f --rw=read --offset=128k --numjobs=2", 2),
+        ("--filename=f --rw=read --offset=64k", 1),
+        ("--filename=n --rw=write --size=100% --numjobs=2", 2),
+    ] {
+        let words: Vec<&str> = ["fio", "--name=a"].into_iter().chain(line.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!(ran.code, Some(code), "{line}: {ran:?}");
+        assert_eq!(ran.err.matches("was not started").count(), code as usize, "{line}: {ran:?}");
+    }
+}
+
 #[test]
 fn no_clone_writes_a_file_beyond_its_filesize() {
     let sandbox = Sandbox::new();

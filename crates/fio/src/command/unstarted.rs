@@ -33,18 +33,21 @@ pub(super) fn planned_without(
         return (result, 0);
     }
     let unstarted = take(&mut others);
-    if unstarted.is_empty() {
-        return (result, 0);
-    }
-    for job in &unstarted {
+    let failed = unstarted.iter().filter(|job| job.is_failure).count();
+    let Some((last, before)) = unstarted.split_last() else { return (result, 0) };
+    for job in before {
         refused(&job.text);
     }
+    if others.jobs.is_empty() {
+        return (Err(last.text.clone()), failed);
+    }
+    refused(&last.text);
     *request = others;
-    (planned(request, command_files, |_| Ok(())), unstarted.iter().filter(|job| job.is_failure).count())
+    (planned(request, command_files, |_| Ok(())), failed)
 }
 
-/// Removes the jobs of a refused request that are refused for their own size or offset. Empty, and nothing is removed, if no job would be
-/// left, or another reason refuses the others, too.
+/// Removes the jobs of a refused request that are refused for their own size or offset. Empty, and nothing is removed, if another reason
+/// refuses the others, too.
 fn take(request: &mut FioRequest) -> Vec<Unstarted> {
     let found = MachineFacts::without_probing();
     let mut jobs = request.jobs.clone();
@@ -52,7 +55,9 @@ fn take(request: &mut FioRequest) -> Vec<Unstarted> {
         return Vec::new();
     }
     let mut taken: Vec<(String, Unstarted)> = Vec::new();
-    while let Err(refusal) = plan(&jobs, &found, &Machine::unknown()) {
+    while !jobs.is_empty()
+        && let Err(refusal) = plan(&jobs, &found, &Machine::unknown())
+    {
         let at = jobs.iter().position(|job| refusal.job.as_ref() == Some(&job.name));
         let Some(at) = at.filter(|at| taken.len() < JOBS_MAX && is_its_own(&refusal, &jobs[*at])) else {
             return Vec::new();
@@ -64,9 +69,6 @@ fn take(request: &mut FioRequest) -> Vec<Unstarted> {
         };
         let text = explain_refusal_in(&refusal, &Written(&request.jobs));
         taken.push((job.name, Unstarted { text, is_failure }));
-    }
-    if jobs.is_empty() {
-        return Vec::new();
     }
     request.jobs.retain(|job| taken.iter().all(|(name, _)| *name != job.name));
     taken.into_iter().map(|(_, unstarted)| unstarted).collect()

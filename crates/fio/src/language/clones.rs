@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::Words;
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS};
 use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
+use trueio_job::options::target::FILES_MAX as FILES_OF_JOB_MAX;
 use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SIZE};
+use trueio_job::plan::plain;
 use trueio_job::value::{Value, ValueKind, split_paths, write_bytes, write_duration, write_paths};
 use trueio_model::{JobSpec, Origin, mix64};
 
@@ -98,6 +100,11 @@ pub(super) fn files(
         named_files(job, nrfiles, spec, lowering, problems);
         return true;
     }
+    if nrfiles > FILES_OF_JOB_MAX {
+        let message = format!("a job has at most {FILES_OF_JOB_MAX} files");
+        job.complain_about(Refused::TooMuch, "nrfiles", message, None, problems);
+        return false;
+    }
     lowering.files = lowering.files.saturating_add(nrfiles);
     if lowering.files > FILES_MAX {
         let message = format!("the jobs have more than {FILES_MAX} files together");
@@ -156,8 +163,9 @@ fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut 
     let mut named = Vec::new();
     for word in job.all_words("filename") {
         let paths = split_paths(word.text());
-        let distinct: BTreeSet<&String> = paths.iter().collect();
-        if let Err(message) = ValueKind::Paths.read(&write_paths(&distinct.into_iter().cloned().collect::<Vec<_>>())) {
+        let mut seen = BTreeSet::new();
+        let distinct: Vec<String> = paths.iter().filter(|path| seen.insert(plain(path))).cloned().collect();
+        if let Err(message) = ValueKind::Paths.read(&write_paths(&distinct)) {
             job.complain(word, &BadValue::whole(message, word.text()), problems);
         }
         named.extend(paths);
@@ -175,10 +183,8 @@ fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut 
         below(&directory, &mut named, &job.section.name, lowering);
     }
     let count = named.len();
-    let mut seen = BTreeSet::new();
-    named.retain(|name| seen.insert(name.clone()));
-    if named.len() < count {
-        repeat_files(&job.section.name, (count as u64, named.len() as u64), spec, lowering);
+    if let Some(note) = once_each(&mut named, spec) {
+        lowering.note(&job.section.name, note);
     }
     spec.set("filename", write_paths(&named), last.origin());
     if nrfiles > 1 && nrfiles != count as u64 {
@@ -200,10 +206,17 @@ fn below(directory: &str, named: &mut [String], job: &str, lowering: &mut Loweri
     }
 }
 
-/// Repeats files that are named several times: of `count` names, `distinct` files. As in fio, each name is a file with its part of
-/// the size, so the files are that much smaller, and as much is transferred.
-fn repeat_files(job: &str, (count, distinct): (u64, u64), spec: &mut JobSpec, lowering: &mut Lowering) {
-    lowering.note(job, format!("`filename` has {count} names of {distinct} files: they are used again, as in fio"));
+/// Leaves each file in a list of names once, and repeats those that are named several times; returns a note if there are any. As in
+/// fio, each name is a file with its part of the size, so the files are that much smaller, and as much is transferred.
+pub(super) fn once_each(names: &mut Vec<String>, spec: &mut JobSpec) -> Option<String> {
+    let count = names.len() as u64;
+    let mut seen = BTreeSet::new();
+    // (`x` and `./x` are one file.)
+    names.retain(|name| seen.insert(plain(name)));
+    let distinct = names.len() as u64;
+    if distinct == count {
+        return None;
+    }
     let of = |reason: &str| Origin::Derived { reason: reason.to_owned() };
     let bytes = |name: &str| read_size(&spec.options.get(name)?.text, KbBase::Binary).ok();
     match bytes(SIZE.name) {
@@ -217,8 +230,15 @@ fn repeat_files(job: &str, (count, distinct): (u64, u64), spec: &mut JobSpec, lo
             let loops = bytes(LOOPS.name).unwrap_or(1).saturating_mul(count / distinct);
             spec.set(LOOPS.name, loops.to_string(), of("each name of a file is a pass"));
         }
+        // Without a size, files of several lengths cannot be repeated each by its number of names.
+        _ if !spec.options.contains_key(IO_SIZE.name) => {
+            let files = "fewer files: each is read or written once, where fio uses it by each name";
+            return Some(format!("`filename` has {count} names of {files}; `size` sets the amount"));
+        }
         _ => {}
     }
+    let files = if distinct == 1 { "one file: it is" } else { "fewer files: they are" };
+    Some(format!("`filename` has {count} names of {files} used again, as in fio"))
 }
 
 /// Divides the size of `count` files that have one name, as in fio: each is that part of one file, and is used in turn.

@@ -139,7 +139,7 @@ impl JobWords<'_> {
             Ok(text) => Some(text),
             Err(bad) => {
                 let hint = value_hint(row, word.text(), &bad.message);
-                let message = format!("`{name}`: {}", bad.message);
+                let message = format!("`{}`: {}", word.spelled(), bad.message);
                 problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
                 None
             }

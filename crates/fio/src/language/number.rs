@@ -206,6 +206,14 @@ pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'stat
 /// Why fio reads the first number of a calculation only.
 pub(super) const NOT_CALCULATED: &str = "nothing is calculated";
 
+/// Returns true for a time of seconds or more with a unit (`1s`), which fio reads as microseconds if anything follows it.
+pub(super) fn is_whole_time_only(option: FioOption, used: &str) -> bool {
+    option.kind() == Kind::Time && used.ends_with(['s', 'S', 'm', 'M', 'h', 'H', 'd', 'D']) && {
+        let unit = used.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
+        unit.len() == 1
+    }
+}
+
 /// Returns the part of an item of a list before an operator. A word, and a number such as `1e+1`, are whole.
 fn used_of_item(item: &str) -> &str {
     let is_number = item.trim_start().starts_with(|c: char| c.is_ascii_digit());

@@ -52,8 +52,11 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             let option = word.option;
             if let Some(why) = word.why_less() {
                 let (name, typed, used) = (word.spelled(), word.typed(), word.text());
-                problems
-                    .warn(format!("job `{}`: `{name}={typed}` is read as `{used}`, as in fio: {why}", section.name));
+                let as_there = match number::is_whole_time_only(option, used) {
+                    true => ", where fio reads microseconds",
+                    false => ", as in fio",
+                };
+                problems.warn(format!("job `{}`: `{name}={typed}` is read as `{used}`{as_there}: {why}", section.name));
             }
             if let Some(problem) = without_value(word).or_else(|| out_of_bounds(word, base)) {
                 problems.push(problem);
@@ -74,7 +77,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 Fate::Output(_) => check(option, word, base, problems),
                 Fate::NoEffect(reason) => {
                     check(option, word, base, problems);
-                    lowering.remark(format!("`{}` has no effect: {reason}", option.name()));
+                    lowering.remark(format!("`{}` has no effect: {reason}", word.spelled()));
                 }
                 Fate::Only { values, reason, instead } => {
                     if !word.text().split(',').all(|part| values.contains(&part.trim())) {
@@ -401,8 +404,9 @@ fn special(option: FioOption, word: &Word) -> Option<FioProblem> {
         "mem" if text.starts_with("mmapshared:") => (
             Refused::SharedBuffers,
             format!(
-                "`mem={text}` shares the buffers with a file: the file loses its content, and writing it back adds I/O \
-                 to what is measured"
+                "`{}={text}` shares the buffers with a file: the file loses its content, and writing it back adds I/O \
+                 to what is measured",
+                word.spelled()
             ),
         ),
         _ => return None,
@@ -423,8 +427,11 @@ fn without_file(word: &Word, section: &str, lowering: &mut Lowering) -> Option<W
         "mmaphuge" => "huge pages",
         _ => return None,
     };
-    lowering
-        .note(section, format!("`mem={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"));
+    let name = word.spelled();
+    lowering.note(
+        section,
+        format!("`{name}={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"),
+    );
     Some(word.with_value(kind.to_owned()))
 }
 
@@ -438,7 +445,7 @@ fn without_sign(word: &Word, section: &str, lowering: &mut Lowering) -> Option<W
 /// Returns a word with the largest value of its option, where a larger one has the same effect; `None`: it is not larger.
 fn clamp(row: &OptionRow, word: &Word, section: &str, base: KbBase, lowering: &mut Lowering) -> Option<Word> {
     let most = number::clamped(row, read_number(word.text(), base).ok()?)?;
-    let name = word.option.name();
+    let name = word.spelled();
     lowering.note(section, format!("`{name}={}` becomes {most}, the largest value here", word.typed()));
     Some(word.with_value(most.to_string()))
 }

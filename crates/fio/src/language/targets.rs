@@ -5,6 +5,7 @@
 //! rules apply: a target that is mounted or otherwise in use, or a device with a signature that `overwrite_signature` does not
 //! name, is not written, and a file that is too small is not rewritten in order to read it.
 
+use super::clones::once_each;
 use super::in_memory;
 use super::lowering::{preset, writes};
 use super::refusals::Refused;
@@ -39,8 +40,8 @@ pub fn meet_targets(
     // The missing files of all jobs, by what forbids their creation.
     let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spec in jobs {
-        name_devices(spec, facts);
         let of_job = [
+            name_devices(spec, facts),
             await_filled(spec, facts),
             without_state(spec, facts),
             without_polling(spec, facts),
@@ -156,19 +157,22 @@ fn take_device_of_name(spec: &mut JobSpec, facts: &dyn FactsSource) {
 }
 
 /// Replaces links that only root can change by the names of their devices (`/dev/VG/LV`, `/dev/disk/by-id/ID`). Other links stay, and are
-/// not written through.
-fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) {
-    let Some(given) = spec.options.get("filename") else { return };
+/// not written through. Returns a note if a device has several names.
+fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
+    let given = spec.options.get("filename")?;
     if spec.options.contains_key("directory") || !given.text.contains("/dev/") {
-        return;
+        return None;
     }
     let origin = given.origin.clone();
     let names = read_paths(spec, "filename", ValueKind::Paths);
-    let named: Vec<String> =
+    let mut named: Vec<String> =
         names.iter().map(|name| facts.device_of_link(name).unwrap_or_else(|| name.clone())).collect();
-    if named != names {
-        spec.set("filename", write_paths(&named), origin);
+    if named == names {
+        return None;
     }
+    let note = once_each(&mut named, spec);
+    spec.set("filename", write_paths(&named), origin);
+    note
 }
 
 /// Waits for the files that a job reads while another program fills them: two runs that share a file may begin at the same time, and

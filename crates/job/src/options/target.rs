@@ -18,6 +18,7 @@ use crate::options::limits::rows::REPEAT_IOS_OF;
 use crate::options::pattern::replay::Replayed;
 use crate::options::shape::Shape;
 use crate::refusal::{Case, Refusal, Rule};
+pub use files::FILES_MAX;
 use files::{JobFile, Use};
 use handling::{Remaking, has_further_cached_passes};
 use rows::{

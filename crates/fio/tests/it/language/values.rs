@@ -427,6 +427,29 @@ fn nothing_is_calculated_in_any_kind_of_value() {
     wrong("--name=j --size=1m --bs=4kfoo*2,8k");
 }
 
+/// Goal: a message has the option's name as typed, and says what fio reads only where it reads the same.
+#[test]
+fn messages_have_names_as_typed() {
+    let request = line("--name=j --size=1m --iomem=mmap:/tmp/x --runtime=1s+1s --max_latency=40+2");
+    assert!(request.notes.iter().any(|note| note.contains("`iomem=mmap:/tmp/x`")), "{:?}", request.notes);
+    let warnings = request.warnings.join("\n");
+    assert!(warnings.contains("`runtime=1s+1s` is read as `1s`, where fio reads microseconds"), "{warnings}");
+    assert!(warnings.contains("`max_latency=40+2` is read as `40`, as in fio"), "{warnings}");
+    let error = wrong("--name=j --size=1m --stonewall=").render();
+    assert!(error.contains("`stonewall=` has no value") && error.contains("write `stonewall`, or"), "{error}");
+    assert!(wrong("--name=j --size=1g --nrfiles=70000").render().contains("at most 65536 files"));
+}
+
+/// Goal: names of one file are one file, as in fio, also if they are spelled in several ways.
+#[test]
+fn several_spellings_of_a_file_are_used_again() {
+    let request = line("--name=j --rw=write --size=96k --filename=f:./f:.//g");
+    let job = &request.jobs[0];
+    assert_eq!([text(job, "filename"), text(job, "size"), text(job, "io_size")], ["f:.//g", "64k", "96k"]);
+    let request = line("--name=j --filename=f:./f:g");
+    assert!(request.notes.iter().any(|note| note.contains("`size` sets the amount")), "{:?}", request.notes);
+}
+
 /// Goal: spans of no length and a maximum below the minimum are as in fio, with what becomes of them.
 #[test]
 fn values_that_fio_raises_are_raised() {

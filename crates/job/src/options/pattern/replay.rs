@@ -18,7 +18,7 @@ use crate::options::pattern::rows::{
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::{
-    GivenSize, JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file,
+    GivenSize, JobFile, Named, Use, check_overwrite_names, existing_file, new_file, untouched_file,
 };
 use crate::options::target::region::OwnSize;
 use crate::options::target::rows::{DIRECTORY, FILENAME, FILESIZE, OFFSET, OVERWRITE_SIGNATURE, SIZE};
@@ -203,7 +203,7 @@ impl Replayed {
             paths.push(path);
         }
         check_overwrite_names(values, usage, &paths)?;
-        let (mut files, mut carried) = (Vec::new(), Vec::new());
+        let (mut files, mut named) = (Vec::new(), Named::of(values));
         for (path, (_, end_bytes)) in paths.iter().zip(&self.summary.files) {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
@@ -217,17 +217,15 @@ impl Replayed {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };
                         return Err(values.refuse(READ_IOLOG, rule));
                     }
-                    Target::Present(facts) => {
-                        existing_file(values, decisions, usage, path, *facts, size, &mut carried)?
-                    }
+                    Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut named)?,
                     Target::Missing => new_file(values, decisions, usage, path, size)?,
                 },
             });
         }
         if let Some(name) =
-            values.get(OVERWRITE_SIGNATURE).unwrap_or_default().iter().find(|name| !carried.contains(*name))
+            values.get(OVERWRITE_SIGNATURE).unwrap_or_default().iter().find(|name| !named.carried.contains(*name))
         {
-            let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
+            let rule = Rule::SignatureNotThere { name: name.clone(), found: named.carried };
             return Err(values.refuse(OVERWRITE_SIGNATURE, rule));
         }
         let total = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);

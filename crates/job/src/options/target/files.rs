@@ -21,7 +21,7 @@ use crate::paths::{directory_of, join_path, plain};
 use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
 use crate::values::Values;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::units::format_bytes;
 use trueio_model::{Fact, FilePlan, Prepare, TargetFacts, TargetKind, mix64};
 
@@ -32,7 +32,7 @@ const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 const ENDLESS_BYTES: u64 = 1 << 62;
 
 /// Most files of a job.
-const FILES_MAX: u64 = 65_536;
+pub const FILES_MAX: u64 = 65_536;
 
 /// The use of the files.
 pub(crate) struct Use {
@@ -52,6 +52,23 @@ pub(crate) struct Use {
     pub(crate) block_bytes_min: u64,
     /// The job's seed, for sizes that are drawn.
     pub(crate) seed: u64,
+}
+
+/// The existing files that a job may change, and the signatures that were found on them.
+pub(crate) struct Named<'a> {
+    overwrite: BTreeSet<&'a str>,
+    extend: BTreeSet<&'a str>,
+    /// The names of signatures, each once.
+    pub(crate) carried: Vec<String>,
+}
+
+impl<'a> Named<'a> {
+    /// Looks up the names once: a job may have tens of thousands of files.
+    pub(crate) fn of(values: &'a Values) -> Self {
+        let set = |names: Option<&'a [String]>| names.unwrap_or_default().iter().map(String::as_str).collect();
+        let (overwrite, extend) = (set(values.get(OVERWRITE_EXISTING)), set(values.get(EXTEND_EXISTING)));
+        Self { overwrite, extend, carried: Vec::new() }
+    }
 }
 
 /// A file of a job, and the facts about it: its own, or those of the directory in which it will be created. `None` if no
@@ -132,7 +149,7 @@ pub(crate) fn plan_files(
     let is_endless = usage.fills && !is_limited;
     let spread_bytes = spread_bytes(values);
     let mut files = Vec::with_capacity(paths.len());
-    let mut carried = Vec::new();
+    let mut named = Named::of(values);
     for (index, path) in paths.iter().enumerate() {
         let file_count = paths.len() as u64;
         let own = values.get(FILESIZE).map(|(least, most)| {
@@ -150,7 +167,7 @@ pub(crate) fn plan_files(
                 Target::Present(_) if !is_named => {
                     return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path: path.clone() }));
                 }
-                Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut carried)?,
+                Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut named)?,
                 Target::Missing => new_file(values, decisions, usage, path, size)?,
             }
         } else {
@@ -164,6 +181,7 @@ pub(crate) fn plan_files(
         files.push(file);
     }
     if usage.opens_files && (usage.writes || usage.trims) {
+        let carried = named.carried;
         let is_missing = |name: &&String| !carried.contains(*name);
         if let Some(name) = values.get(OVERWRITE_SIGNATURE).unwrap_or_default().iter().find(is_missing) {
             let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
@@ -204,6 +222,10 @@ fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
                     },
                 ));
             }
+            if names.len() as u64 > FILES_MAX {
+                let reason = format!("a job has at most {FILES_MAX} files");
+                return Err(values.refuse(FILENAME, Rule::BadValue { option: FILENAME.name, reason }));
+            }
             let paths: Vec<String> = names.iter().map(|name| join(name)).collect();
             let mut seen: BTreeMap<String, &String> = BTreeMap::new();
             for path in &paths {
@@ -225,8 +247,9 @@ fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
 /// Refuses a path in `overwrite_existing` that is not an existing target of the job: it may be a typing error, and the
 /// target that was meant is unknown.
 pub(crate) fn check_overwrite_names(values: &JobInput<'_>, usage: &Use, paths: &[String]) -> Result<(), Refusal> {
+    let of_job: BTreeSet<&String> = paths.iter().collect();
     for path in values.get(OVERWRITE_EXISTING).unwrap_or(&[]) {
-        if !paths.contains(path) {
+        if !of_job.contains(path) {
             let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
             return Err(values.refuse(OVERWRITE_EXISTING, rule));
         }
@@ -291,7 +314,7 @@ pub(crate) fn existing_file(
     path: &str,
     facts: TargetFacts,
     size: GivenSize,
-    carried: &mut Vec<String>,
+    named: &mut Named<'_>,
 ) -> Result<JobFile, Refusal> {
     let what = match facts.kind {
         TargetKind::File => "a file",
@@ -302,13 +325,13 @@ pub(crate) fn existing_file(
             return Err(values.refuse(FILENAME, rule));
         }
     };
-    let may_destroy = values.get(OVERWRITE_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
+    let may_destroy = named.overwrite.contains(path);
     if (usage.writes || usage.trims) && !may_destroy {
         let verb = if usage.trims { "trim" } else { "overwrite" };
         return Err(values.refuse(RW, Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
     }
     if usage.writes || usage.trims {
-        check_in_use(values, decisions, path, facts.kind, carried)?;
+        check_in_use(values, decisions, path, facts.kind, &mut named.carried)?;
         refuse_link(values, path)?;
     }
     if usage.trims
@@ -323,7 +346,7 @@ pub(crate) fn existing_file(
     decisions.spell(plain(path), &name);
     let may_grow = facts.kind == TargetKind::File
         && !(usage.moves_no_data && usage.needs_content && values.get(REGION_RULES) == RegionRules::Exact)
-        && values.get(EXTEND_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
+        && named.extend.contains(path);
     let appends = values.get(FILE_APPEND);
     let is_device = facts.kind == TargetKind::BlockDevice;
     if appends && is_device {
@@ -351,7 +374,7 @@ pub(crate) fn existing_file(
     let end_bytes = offset_bytes + size_bytes;
     if let Some(there) = facts.size_bytes.value.filter(|there| *there < end_bytes) {
         if !usage.writes && !usage.trims {
-            check_in_use(values, decisions, path, facts.kind, carried)?;
+            check_in_use(values, decisions, path, facts.kind, &mut named.carried)?;
             refuse_link(values, path)?;
         }
         plan.extends_from = Some(there);
