@@ -99,3 +99,33 @@ fn without_synced_data_nothing_is_compared_and_the_run_fails() {
     // A run that only saves the state compares nothing, and prints nothing about it.
     sandbox.run(&job(&format!("{words} --do_verify=false --verify_state_save --replace"))).assert_code(0);
 }
+
+/// Goal: a comparison of a file that was cut off fails, also where the job would otherwise read less: by its size, or by its state.
+/// Method: 64 KiB are written and compared; then the file has half of them.
+#[test]
+fn a_file_that_was_cut_off_is_not_compared_in_part() {
+    let sandbox = Sandbox::new();
+    let line = |more: &str| {
+        let line = format!("fio --name=a --filename=f --bs=4k --verify=crc32c {more}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        sandbox.run(&words)
+    };
+    line("--rw=write --size=64k --verify_state_save=1").assert_code(0);
+    let by_size = ["--rw=read --size=64k", "--rw=read --filesize=64k", "--rw=write --verify_only=1 --size=64k"];
+    let by_state = ["--rw=read --verify_state_load=1", "--rw=write --verify_only=1 --verify_state_load=1"];
+    by_size.iter().chain(&by_state).for_each(|job| line(job).assert_code(0));
+    fs::File::options()
+        .write(true)
+        .open(sandbox.path("f"))
+        .and_then(|file| file.set_len(32 << 10))
+        .expect("half of it");
+    for (job, sentence) in by_size.map(|job| (job, "ends beyond `f`, whose size is 32 KiB")).into_iter().chain(
+        by_state.map(|job| (job, "the verify state of `a` says that 16 I/Os were written, and this job ends after 8")),
+    ) {
+        let ran = line(job);
+        assert_eq!(ran.code, Some(1), "{job}: {ran:?}");
+        assert!(ran.err.contains(sentence), "{job}: {ran:?}");
+    }
+    // What is there is right.
+    line("--rw=read --size=32k").assert_code(0);
+}

@@ -93,7 +93,7 @@ impl<'a> Verifier<'a> {
             None => run_tag(),
         };
         let block_bytes = job.pattern.write_sizes.max_bytes();
-        let taken_max = state.map(|state| state.compared(plan.synced_only)).transpose()?;
+        let taken_max = state.map(|state| state.compared(job, plan.synced_only)).transpose()?;
         let offline = if plan.is_offline { Offline::of(context, taken_max, plan.compares_pieces())? } else { None };
         Ok(Some(Box::new(Self {
             seal: BlockSeal::new(plan.clone()),

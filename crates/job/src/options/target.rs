@@ -10,7 +10,7 @@ pub(crate) mod usb;
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Words};
-use crate::options::content::rows::VERIFY_ONLY;
+use crate::options::content::rows::{VERIFY, VERIFY_ONLY, VerifyMethod};
 use crate::options::durability::rows::{INVALIDATE, Invalidate};
 use crate::options::engine::Engine;
 use crate::options::engine::choice::check_without_data;
@@ -24,7 +24,7 @@ use handling::{Remaking, has_further_cached_passes};
 use rows::{
     FALLOCATE, Fallocate, NAME_DIRECTORY, RANK_SHIFT, RANK_SHIFT_BY, SHARED_FILE, SHARED_REGION, SHARED_SEGMENTS,
 };
-use trueio_model::{DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
+use trueio_model::{Checksum, DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
 
 /// Plans the files of a job. `fills`: they are written until no space is left.
 pub(crate) fn plan(
@@ -46,9 +46,12 @@ pub(crate) fn plan(
         }
     }
     let is_offline = job.get(VERIFY_ONLY);
+    let writes = (ops.has(OpKind::Write) && !is_offline) || kind == EngineKind::Falloc;
+    let compares = !matches!(job.get(VERIFY), VerifyMethod::None | VerifyMethod::Checksum(Checksum::Null));
     let usage = Use {
         fills,
-        writes: (ops.has(OpKind::Write) && !is_offline) || kind == EngineKind::Falloc,
+        writes,
+        compares_existing: compares && !writes,
         trims: ops.trims,
         // An earlier job has written what the job reads.
         needs_content: (ops.has(OpKind::Read) && !job.is_set(REPEAT_IOS_OF))

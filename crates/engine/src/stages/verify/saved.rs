@@ -29,7 +29,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use trueio_model::JobPlan;
+use trueio_model::{JobPlan, OpMix};
 
 const VERSION: u64 = 7;
 const HEADER_BYTES: usize = 24;
@@ -40,6 +40,20 @@ const NAME_BYTES: usize = 64;
 const MAGIC: u64 = u64::from_le_bytes(*b"TRUEIO\0\x01");
 /// No write in flight.
 const NOT_IN_FLIGHT: u64 = u64::MAX;
+
+/// Returns the most I/Os that the bytes of a job's limits permit, as far as nothing else ends it.
+fn steps_max(job: &JobPlan) -> u64 {
+    let limits = &job.limits;
+    if limits.is_time_based || job.zones.is_some() || job.replay.is_some() {
+        return u64::MAX;
+    }
+    let pattern = &job.pattern;
+    let block_bytes = match pattern.mix {
+        OpMix::Only(_) => pattern.write_sizes.min_bytes(),
+        OpMix::ReadWrite { .. } => pattern.read_sizes.min_bytes().min(pattern.write_sizes.min_bytes()),
+    };
+    limits.io_bytes.div_ceil(block_bytes).saturating_mul(limits.loops)
+}
 
 /// How far a worker came.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,8 +83,8 @@ impl VerifyState {
     /// How many requests are compared: all that were issued, or those that were synced.
     ///
     /// # Errors
-    /// A sentence, if what was synced was not noted, or there is nothing to compare.
-    pub(super) fn compared(&self, synced_only: bool) -> Result<u64, String> {
+    /// A sentence, if what was synced was not noted, there is nothing to compare, or `reader` ends before it has compared them all.
+    pub(super) fn compared(&self, reader: &JobPlan, synced_only: bool) -> Result<u64, String> {
         let name = &self.job;
         let (compared, what) = match (synced_only, self.synced) {
             (false, _) => (self.issued, "written"),
@@ -83,6 +97,11 @@ impl VerifyState {
             }
         };
         match compared {
+            count if count > steps_max(reader) => Err(format!(
+                "the verify state of `{name}` says that {count} I/Os were {what}, and this job ends after {}: its files are \
+                 shorter, or its options are not those of the job that wrote",
+                steps_max(reader)
+            )),
             0 => Err(format!("the verify state of `{name}` says that nothing was {what}: there is nothing to compare")),
             count => Ok(count),
         }
@@ -237,12 +256,14 @@ mod tests {
     fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
         let job = job();
         let state = VerifyState::new(&job, 0, (10, 10, None), 1);
-        assert_eq!(state.compared(false), Ok(10));
-        assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
-        assert_eq!(VerifyState::new(&job, 0, (10, 10, Some(4)), 1).compared(true), Ok(4));
-        let of_nothing = VerifyState::new(&job, 0, (10, 10, Some(0)), 1).compared(true).unwrap_err();
+        assert_eq!(state.compared(&job, false), Ok(10));
+        assert!(state.compared(&job, true).unwrap_err().contains("does not say what was synced"));
+        assert_eq!(VerifyState::new(&job, 0, (10, 10, Some(4)), 1).compared(&job, true), Ok(4));
+        let of_nothing = VerifyState::new(&job, 0, (10, 10, Some(0)), 1).compared(&job, true).unwrap_err();
         assert!(of_nothing.contains("nothing was synced"), "{of_nothing}");
-        let nothing = VerifyState::new(&job, 0, (0, 0, None), 1).compared(false).unwrap_err();
+        let ends_early = VerifyState::new(&job, 0, (257, 257, None), 1).compared(&job, false).unwrap_err();
+        assert!(ends_early.contains("257 I/Os were written, and this job ends after 256"), "{ends_early}");
+        let nothing = VerifyState::new(&job, 0, (0, 0, None), 1).compared(&job, false).unwrap_err();
         assert!(nothing.contains("nothing was written"), "{nothing}");
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();

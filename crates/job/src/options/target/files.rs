@@ -40,6 +40,8 @@ pub(crate) struct Use {
     pub(crate) trims: bool,
     /// A new file must hold data when the job begins: reads and trims of unwritten ranges do no I/O on the disk.
     pub(crate) needs_content: bool,
+    /// The job compares what it did not write: a file that ends early lacks data that was to be compared.
+    pub(crate) compares_existing: bool,
     /// True if the engine opens them.
     pub(crate) opens_files: bool,
     /// True if the engine moves no data: a new file is created empty.
@@ -360,6 +362,11 @@ pub(crate) fn existing_file(
     let added = values.ledger.created.get(&name).map_or(0, |grown| grown.length_bytes);
     let Region { offset_bytes, size_bytes, lacking_bytes } =
         region_of_existing(values, path, &facts.size_bytes, &wanted, added, may_grow)?;
+    if lacking_bytes > 0 && usage.compares_existing && !is_device {
+        let (path, size_bytes) = (path.to_owned(), size_bytes + lacking_bytes);
+        let target_bytes = facts.size_bytes.value.unwrap_or(0) + added;
+        return Err(values.refuse(SIZE, Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes }));
+    }
     if lacking_bytes > 0 {
         note_shorter(values, decisions, path, is_device, size_bytes);
     }
