@@ -257,3 +257,34 @@ fn a_pass_over_unlike_files_transfers_as_much_as_fios() {
     let unlike: Vec<_> = (jobs.iter().zip(&ours).zip(&theirs)).filter(|((_, ours), theirs)| ours != theirs).collect();
     assert!(unlike.is_empty(), "{unlike:#?}");
 }
+
+/// Goal: a job that reads a file shorter than its `size` or `filesize` transfers as much as fio's, which makes the file longer, and ours does not.
+/// Method: a file of 50,000 bytes for each job, read by both; the bytes of some jobs are those of fio's HEAD.
+#[test]
+fn a_pass_over_files_that_are_too_short_transfers_as_much_as_fios() {
+    let sandbox = Sandbox::new();
+    let jobs = [
+        ("--size=50000 --filesize=100k", 53_248),
+        ("--filesize=100k", 102_400),
+        ("--size=101k", 102_400),
+        ("--size=60000 --filesize=100k", 61_440),
+        ("--size=99000 --filesize=100k", 102_400),
+        ("--size=100k --filesize=100k --loops=2", 204_800),
+        ("--size=200k --filesize=100k", 102_400),
+        ("--size=100k --io_size=120k", 122_880),
+    ];
+    let mut line = "--output-format=json --ioengine=psync --thread --bs=4k".to_owned();
+    let mut expected = Vec::new();
+    for rw in ["read", "randread"] {
+        for (job, bytes) in jobs {
+            let name = format!("{rw}{}", expected.len());
+            fs::write(sandbox.path(&name), vec![b'a'; 50_000]).expect("a file");
+            line += &format!(" --name={name} --filename={name} --rw={rw} {job}");
+            expected.push((name, bytes));
+        }
+    }
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    assert_eq!(bytes(&sandbox.run(&words)), expected);
+    let Some(mut command) = real_fio(&sandbox, &line) else { return };
+    assert_eq!(bytes(&Ran::of(command.output().expect("fio starts"))), expected);
+}

@@ -1,6 +1,7 @@
 //! When a job ends.
 
 use crate::input::{Decisions, JobInput};
+use crate::option::OptionRow;
 use crate::options::durability::direct::unit_sizes;
 use crate::options::limits::rows::{
     IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, SHORT_RAMP, STARTDELAY, STARTDELAY_FROM, STEADY_STATE,
@@ -59,14 +60,16 @@ impl Passing<'_> {
 
     /// Returns the bytes that one pass transfers, if the files end it. As in fio, that is so if each block is used once. All
     /// other jobs (blocks that may repeat, reads and writes each in their own order) transfer as much as the files hold.
-    fn pass_bytes(&self) -> Option<u64> {
+    ///
+    /// `length_bytes`: of the used region of each file.
+    fn pass_bytes(&self, length_bytes: impl Fn(&JobFile) -> u64) -> Option<u64> {
         let unit = self.unit();
         let unskipped = Steps { skip_bytes: 0, ..*self.steps };
         if !unskipped.leaves_offsets_alone() {
             return None;
         }
         let of_file = |file: &JobFile| {
-            let bytes = file.plan.size_bytes - self.spread_bytes;
+            let bytes = length_bytes(file) - self.spread_bytes;
             match self.order {
                 Order::Sequential if self.only().is_none() => None,
                 Order::Sequential if self.steps.skip_bytes > 0 => {
@@ -98,7 +101,7 @@ pub(crate) fn plan_limits(
     let (engine, used) = (passing.engine, passing.used);
     let region_bytes = passing.region_bytes();
     let ends_otherwise = engine.works_on_names() || passing.ends_otherwise;
-    let end = if ends_otherwise { None } else { passing.pass_bytes() };
+    let end = if ends_otherwise { None } else { passing.pass_bytes(|file| file.plan.size_bytes) };
     let times = plan_times(values);
     let runtime_ns = values.get(RUNTIME);
     let is_time_based = values.get(TIME_BASED);
@@ -111,6 +114,13 @@ pub(crate) fn plan_limits(
         return Err(values.refuse(TIME_BASED, rule));
     }
     let size_is_io = values.is_set(FILESIZE) && values.is_set(SIZE);
+    if let (true, Some(Extent::Bytes(bytes))) = (size_is_io && !engine.works_on_names(), values.get(SIZE)) {
+        // (The last I/O may end beyond `size`, but not the first.)
+        let least = used.iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0);
+        if bytes < least {
+            return Err(values.refuse(SIZE, less_than_a_block(SIZE.row(), bytes, least)));
+        }
+    }
     let unit = passing.unit();
     // The last I/O is a whole one.
     let whole = |bytes: u64| bytes.max(1).checked_next_multiple_of(unit).unwrap_or(bytes);
@@ -126,16 +136,17 @@ pub(crate) fn plan_limits(
         _ => None,
     };
     let lacking_bytes = passing.files.iter().map(|file| file.lacking_bytes).fold(0, u64::saturating_add);
+    let as_asked = |file: &JobFile| file.plan.size_bytes.saturating_add(file.lacking_bytes);
+    let asked_bytes =
+        end.and_then(|_| passing.pass_bytes(as_asked)).unwrap_or(pass_bytes.saturating_add(lacking_bytes));
     let (io_bytes, reason) = match (values.get(IO_SIZE), values.get(SIZE)) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
         (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
-        (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < pass_bytes => {
+        (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < asked_bytes => {
             (bytes, Some("`size`, which is less than the files hold (`filesize`)"))
         }
-        (None, _) if lacking_bytes > 0 => {
-            (pass_bytes.saturating_add(lacking_bytes), Some("the bytes that were asked for: the files are shorter"))
-        }
+        (None, _) if lacking_bytes > 0 => (asked_bytes, Some("the bytes that were asked for: the files are shorter")),
         (None, _) => match physical_bytes {
             Some(bytes) => (bytes, Some("the regions and their over-provisioning")),
             None => (pass_bytes, Some("the files' regions once")),
@@ -146,13 +157,19 @@ pub(crate) fn plan_limits(
     }
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let is_set = values.is_set(IO_SIZE);
+    // Each loop transfers what was asked for; the passes over shorter files are more.
+    let (io_bytes, times) = match times.loops {
+        loops if lacking_bytes > 0 && !is_set => (io_bytes.saturating_mul(loops), Limits { loops: 1, ..times }),
+        _ => (io_bytes, times),
+    };
     let is_given = (is_set || size_is_io || lacking_bytes > 0) && !engine.works_on_names();
     // As in fio, all loops together transfer the given bytes, in whole I/Os. If the files end a pass, each loop is a pass,
     // and one more transfers the rest of the given bytes unless that is less than a block.
     let (io_bytes, loops) = match end {
         Some(pass_bytes) if is_given && io_bytes > pass_bytes => {
             let (passes, rest) = (io_bytes / pass_bytes, io_bytes % pass_bytes);
-            let goes_on = rest >= block_bytes_max;
+            // (A file as long as `filesize` says has room for the rest.)
+            let goes_on = rest >= block_bytes_max || (rest > 0 && size_is_io && io_bytes < asked_bytes);
             match times.loops {
                 1 if goes_on => (whole(io_bytes), 1),
                 1 => (io_bytes - rest, 1),
@@ -165,10 +182,14 @@ pub(crate) fn plan_limits(
     let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
     if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(is_set && is_mixed) {
         let option = if is_set { IO_SIZE.row() } else { SIZE.row() };
-        let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
-        return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
+        return Err(values.refuse(option, less_than_a_block(option, io_bytes, block_bytes_max)));
     }
     Ok(PassLimits { limits: Limits { io_bytes, loops, ..times }, pass_bytes })
+}
+
+fn less_than_a_block(option: &OptionRow, bytes: u64, block_bytes: u64) -> Rule {
+    let reason = format!("{} is less than one block of {}", write_bytes(bytes), write_bytes(block_bytes));
+    Rule::BadValue { option: option.name, reason }
 }
 
 /// Returns the unit of which every size is a multiple, in bytes.
