@@ -75,6 +75,19 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
         assert_eq!(moved, [10 << 20, 10 << 20], "{rw}");
         assert!(ran.err.contains("job `a.2` was not started"), "{ran:?}");
     }
+    // The last clone's rest is 1 MiB, less than its block: without a size a failure, as in fio.
+    for (size, code) in [("--size=10M", 0), ("", 1)] {
+        let line = format!(
+            "--output-format=json --name=a --filename={} --rw=read --bs=2M --numjobs=4 --offset_increment=21M {size}",
+            disk.device
+        );
+        let ran = fio(&sandbox, &line);
+        assert_eq!((ran.code, jobs(&ran).len()), (Some(code), 3), "{ran:?}");
+        assert!(ran.err.contains("job `a.3` was not started"), "{ran:?}");
+    }
+    // A size that is less than a block is a mistake of the line, and refuses it all.
+    let line = format!("--filename={} --bs=64k --name=a --size=33k --filesize=700k --name=b --size=64k", disk.device);
+    fio(&sandbox, &line).assert_not_started("33k is less than one block of 64k");
     let line =
         format!("--output-format=json --bs=1M --filename={} --name=a --offset=80M --name=b --offset=60M", disk.device);
     let ran = fio(&sandbox, &line);

@@ -4,7 +4,8 @@
 
 use super::{planned, refused};
 use crate::language::{FioRequest, Written, meet_targets};
-use trueio_job::options::target::rows::{FILE_APPEND, FILESIZE, SIZE};
+use trueio_job::options::target::rows::{FILE_APPEND, FILESIZE, NRFILES, SIZE};
+use trueio_job::value::Extent;
 use trueio_job::{CommandFiles, Machine, Refusal, Rule, explain_refusal_in, plan};
 use trueio_model::{JobSpec, Plan};
 use trueio_run::Targets;
@@ -65,6 +66,8 @@ fn take(request: &mut FioRequest) -> Vec<Unstarted> {
         let job = jobs.remove(at);
         let is_failure = match *refusal.rule {
             Rule::SizeBeyondTarget { offset_bytes, target_bytes, .. } => fails_beyond(&job, offset_bytes, target_bytes),
+            // Of what is less than a block, too, fio expects I/Os only without a size.
+            Rule::BlockBeyondSize { .. } => !has_size(&job) || FILESIZE.value_in(&job).is_some(),
             _ => true,
         };
         let text = explain_refusal_in(&refusal, &Written(&request.jobs));
@@ -82,8 +85,18 @@ fn is_its_own(refusal: &Refusal, job: &JobSpec) -> bool {
             let is_beyond_filesize = FILESIZE.value_in(job).is_some_and(|(least, _)| offset_bytes >= least);
             (offset_bytes >= target_bytes || is_beyond_filesize) && !FILE_APPEND.value_in(job)
         }
+        // What is left of the target is too short, not what the job sets.
+        Rule::BlockBeyondSize { block_bytes, .. } => {
+            let size_bytes = SIZE.value_in(job).and_then(Extent::bytes).unwrap_or(u64::MAX);
+            size_bytes / NRFILES.value_in(job).max(1) >= block_bytes
+        }
         _ => false,
     }
+}
+
+/// Returns true if the job has a size in bytes.
+fn has_size(job: &JobSpec) -> bool {
+    SIZE.value_in(job).is_some_and(|size| size.bytes().is_some())
 }
 
 /// Returns true if fio counts a job as failed whose region begins at `offset_bytes`, where its file or `filesize` ends or later.
@@ -91,7 +104,7 @@ fn is_its_own(refusal: &Refusal, job: &JobSpec) -> bool {
 /// Without a size there is nothing to transfer. A job with a size does not find a single I/O, and succeeds, unless its offset is beyond the
 /// `filesize` that its file does not have. Source: fio 3.42, `setup_files`, and its exit codes on a loop device.
 fn fails_beyond(job: &JobSpec, offset_bytes: u64, target_bytes: u64) -> bool {
-    let has_size = SIZE.value_in(job).is_some_and(|size| size.bytes().is_some());
+    let has_size = has_size(job);
     match FILESIZE.value_in(job) {
         Some((least, most)) if (least..=most).contains(&target_bytes) => offset_bytes == target_bytes && !has_size,
         Some((least, _)) => offset_bytes > least || !has_size,
