@@ -23,6 +23,7 @@ use trueio_model::{
     Comparison, GateResult, GateVerdict, JobPlan, JobSpec, Limit, LimitSet, LimitValue, Metric, Origin, Outcome, Plan,
     SpecValue, SyscallTrace, ToolFacts, error_chain, format_utc, side_letter, units,
 };
+use trueio_report::message;
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
 use trueio_run::{Reporting, Request, Session, Targets, watch_signals};
@@ -608,6 +609,7 @@ fn stored(name: &str) -> Result<Named, Failure> {
                 let why = "it contains no I/O";
                 return Err(Failure::refused(format!("`{name}` cannot be compared\n  because: {why}")));
             }
+            run.notes.iter().for_each(|note| message!("note: {}: {}", path.display(), trueio_report::clean(note)));
             return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
         }
         let record = kept::parsed(name, &text)?;

@@ -117,13 +117,12 @@ impl Run {
         let ios = |run: &ForeignRun| -> Vec<u64> {
             run.jobs.iter().map(|job| job.ops.iter().map(|op| op.io_count).fold(0, u64::saturating_add)).collect()
         };
-        let names = |run: &ForeignRun| -> Vec<String> { run.jobs.iter().map(|job| job.name.clone()).collect() };
+        let is_same_job =
+            |(one, other): (&ForeignJob, &ForeignJob)| one.name == other.name && one.options == other.options;
+        let are_same = one.jobs.len() == other.jobs.len() && one.jobs.iter().zip(&other.jobs).all(is_same_job);
         let is_later = || ios(one).iter().zip(ios(other)).all(|(before, after)| *before <= after);
         // Both times are whole seconds.
-        self.began_s.abs_diff(next.began_s) <= 1
-            && one.global_options == other.global_options
-            && names(one) == names(other)
-            && is_later()
+        self.began_s.abs_diff(next.began_s) <= 1 && one.global_options == other.global_options && are_same && is_later()
     }
 
     fn into_result(self) -> ForeignRun {

@@ -212,6 +212,11 @@ fn every_run_of_a_text_is_read_and_what_is_none_is_named() {
     let at = parse_fio(&one).unwrap().timestamp_unix_s;
     let later = one.replace(&format!("\"timestamp\" : {at},"), &format!("\"timestamp\" : {},", at + 60));
     assert_eq!(parse_all(&format!("{one}{later}")).unwrap().len(), 2);
+    // Two jobs of one name that follow each other within a second, with other options, are two runs.
+    let whole = sample("json+-3.42.json");
+    let changed = whole.replacen("\"job options\" : {", "\"job options\" : {\"bs\" : \"other\",", 1);
+    assert!(changed != whole && parse_all(&format!("{whole}{whole}")).unwrap().len() == 1);
+    assert_eq!(parse_all(&format!("{whole}{changed}")).unwrap().len(), 2);
     // A document that is cut off does not take the whole ones with it.
     let cut = format!("{one}{}", &other[..other.len() / 2]);
     let runs = parse_all(&cut).unwrap();
