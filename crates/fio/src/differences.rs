@@ -118,7 +118,7 @@ const fn late(rw: &'static [&'static str]) -> Difference {
 /// A job that writes in order to part of an existing file (`a` and `b` have 1 MiB), in blocks that do not divide the part.
 const fn within_size(options: &'static [&'static str]) -> Difference {
     let fio = "the last block begins within `size` and is written whole: it replaces data of the file after `size`";
-    difference(options, fio, "a job writes only within `size`: it ends with the last whole block")
+    difference(options, fio, "a job without `filesize` writes only within `size`: it ends with the last whole block")
 }
 
 /// A job that reads the beginning of a longer file in order, in blocks that do not divide its `filesize`.
