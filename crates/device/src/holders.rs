@@ -44,6 +44,11 @@ pub enum HolderKind {
         /// The other's kernel name.
         by: String,
     },
+    /// Another loop device has the same file.
+    Twin {
+        /// The other's kernel name.
+        by: String,
+    },
     /// The kernel refuses `O_EXCL`: the device is claimed.
     Claimed,
     /// A process has the file open for writing.
@@ -119,7 +124,8 @@ pub(crate) fn add_loops_of_file(
     holders: &mut Holders,
 ) {
     let mut family = Family::new(system, loops);
-    family.add_loops(|below| below.is_same(file), name, None);
+    let stacked = |by| HolderKind::Stacked { by };
+    family.add_loops(|below| below.is_same(file), name, (stacked, None));
     let Family { names, mut found, .. } = family;
     // Without a loop device on the file, no filesystem can be on a device of it.
     if !names.is_empty() {
@@ -177,7 +183,8 @@ impl<'a> Family<'a> {
             Below::Device(_) => {}
             _ => {
                 let name = self.names.get(&number).cloned().unwrap_or_default();
-                self.add_loops(|other| other.is_same(&device.below), &name, Some(number));
+                let twin = |by| HolderKind::Twin { by };
+                self.add_loops(|other| other.is_same(&device.below), &name, (twin, Some(number)));
             }
         }
     }
@@ -233,15 +240,22 @@ impl<'a> Family<'a> {
             self.found.push(Holder { device: name.clone(), kind, source });
         }
         // A loop device does not claim the device below it and is not listed in its `holders`.
-        self.add_loops(|below| matches!(below, Below::Device(below) if *below == number), &name, Some(number));
+        let stacked = |by| HolderKind::Stacked { by };
+        let is_on_it = |below: &Below| matches!(below, Below::Device(below) if *below == number);
+        self.add_loops(is_on_it, &name, (stacked, Some(number)));
         Some(directory)
     }
 
-    /// Adds the loop devices on a file or device of the given name. `except` is not added.
-    fn add_loops(&mut self, is_meant: impl Fn(&Below) -> bool, name: &str, except: Option<DeviceNumber>) {
+    /// Adds the loop devices on a file or device of the given name, with what each is to it. `except` is not added.
+    fn add_loops(
+        &mut self,
+        is_meant: impl Fn(&Below) -> bool,
+        name: &str,
+        (kind_of, except): (fn(String) -> HolderKind, Option<DeviceNumber>),
+    ) {
         let loops: &'a [LoopDevice] = self.loops.all();
         for device in loops.iter().filter(|device| Some(device.number) != except && is_meant(&device.below)) {
-            let kind = HolderKind::Stacked { by: device.name.clone() };
+            let kind = kind_of(device.name.clone());
             self.found.push(Holder { device: name.to_owned(), kind, source: device.source.clone() });
             self.add_upwards(device.number);
         }

@@ -38,6 +38,8 @@ pub enum UseKind {
     Swap,
     /// Another device is stacked on it.
     Stacked,
+    /// Another loop device has the same file.
+    Twin,
     /// Another program has claimed it with `O_EXCL`.
     Claimed,
     /// A process has it open for writing.
@@ -64,6 +66,7 @@ impl DeviceUse {
             UseKind::Member => format!("`{device}` is part of {by}"),
             UseKind::Swap => format!("`{device}` is swap"),
             UseKind::Stacked => format!("`{by}` is stacked on `{device}`"),
+            UseKind::Twin => format!("the loop devices `{by}` and `{device}` have the same file"),
             UseKind::Claimed => format!("`{device}` is claimed by another program (O_EXCL is refused)"),
             UseKind::OpenForWriting => format!("`{device}` is open for writing in {by}"),
             UseKind::Unnamed => {

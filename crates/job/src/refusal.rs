@@ -576,7 +576,7 @@ impl Rule {
                 UseKind::Mounted => "target_mounted",
                 UseKind::Member => "target_member_of_filesystem",
                 UseKind::Swap => "target_is_swap",
-                UseKind::Stacked => "target_carries_device",
+                UseKind::Stacked | UseKind::Twin => "target_carries_device",
                 UseKind::Claimed => "target_claimed",
                 UseKind::OpenForWriting => "target_open_for_writing",
                 UseKind::Unnamed => "target_open_elsewhere",

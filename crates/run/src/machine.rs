@@ -413,6 +413,7 @@ fn device_use(holder: Holder) -> DeviceUse {
         HolderKind::Member { of } => (UseKind::Member, of),
         HolderKind::Swap => (UseKind::Swap, String::new()),
         HolderKind::Stacked { by } => (UseKind::Stacked, by),
+        HolderKind::Twin { by } => (UseKind::Twin, by),
         HolderKind::Claimed => (UseKind::Claimed, String::new()),
         HolderKind::OpenForWriting { program, process } => {
             (UseKind::OpenForWriting, format!("`{program}` (process {process})"))

@@ -279,6 +279,7 @@ pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, o
             HolderKind::Member { of } => reasons.push(format!("{device} is part of the mounted {of}")),
             HolderKind::Swap => reasons.push(format!("{device} is swap")),
             HolderKind::Stacked { by } => reasons.push(format!("{by} is stacked on {device}")),
+            HolderKind::Twin { by } => reasons.push(format!("{by} has the same file as {device}")),
             HolderKind::Claimed => is_claimed = true,
             HolderKind::OpenForWriting { program, process } => {
                 reasons.push(format!("{device} is open for writing in {program} (process {process})"));

@@ -219,7 +219,7 @@ fn a_loop_device_is_found_through_overlayfs_in_both_directions() {
             // A second device on the other name has the same bytes.
             let twin = Loop::try_over(target, &[]).expect("a loop device");
             let found = who_holds(&System::live(), twin.path()).expect("a device").found;
-            let is_twin = |kind: &HolderKind| *kind == HolderKind::Stacked { by: device.name().to_owned() };
+            let is_twin = |kind: &HolderKind| *kind == HolderKind::Twin { by: device.name().to_owned() };
             assert!(found.iter().any(|holder| is_twin(&holder.kind)), "{name}: {found:?}");
         }
         assert_becomes_free(&above);
