@@ -188,8 +188,8 @@ impl BlockHeader {
             return Err(Difference::of_numbers(
                 BlockPart::Content,
                 [computed, stored],
-                format!("checksum {stored:016x}, as in the header of write {sequence}"),
-                format!("checksum {computed:016x}: the block's bytes are not those that were written"),
+                format!("checksum {}, as in the header of write {sequence}", self.checksum.hex(stored)),
+                format!("checksum {}: the block's bytes are not those that were written", self.checksum.hex(computed)),
             ));
         }
         Ok(())

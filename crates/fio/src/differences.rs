@@ -96,11 +96,11 @@ const fn none_opened(options: &'static [&'static str]) -> Difference {
     }
 }
 
-/// Too few blocks for fio's register.
+/// Too few blocks of each file for fio's register.
 const fn few_blocks(options: &'static [&'static str]) -> Difference {
     difference(
         options,
-        "the generator cannot start with few blocks: nothing is transferred, and the job succeeds",
+        "the generator cannot start with less than 16 blocks of a file: nothing is transferred, and the job succeeds",
         "each block is transferred",
     )
 }
@@ -268,6 +268,12 @@ pub const DIFFERENCES: &[Difference] = &[
     mapped(&["ioengine=mmap", "number_ios"]),
     mapped(&["ioengine=mmap", "filesize"]),
     few_blocks(&["random_generator=lfsr", "size=50000"]),
+    few_blocks(&["random_generator=lfsr", "size=64k", "nrfiles=2"]),
+    few_blocks(&["random_generator=lfsr", "size=64k", "nrfiles=3"]),
+    few_blocks(&["random_generator=lfsr", "size=64k", "bs=16k"]),
+    few_blocks(&["random_generator=lfsr", "size=100k", "nrfiles=2"]),
+    few_blocks(&["random_generator=lfsr", "size=100k", "nrfiles=3"]),
+    few_blocks(&["random_generator=lfsr", "size=100k", "bs=16k"]),
     drawn_end(&["rw=rand", "size=50000", "random_distribution=pareto"]),
     drawn_end(&["rw=rand", "size=50000", "random_distribution=zipf"]),
     drawn_end(&["rw=rand", "size=50000", "percentage_random=50"]),

@@ -178,6 +178,17 @@ pub enum Checksum {
 }
 
 impl Checksum {
+    /// Returns the kept bytes of a checksum, at most eight, in hexadecimal digits and in their order in memory, as fio prints them.
+    pub fn hex(self, sum: u64) -> String {
+        let width = match self {
+            Checksum::Crc7 => 1,
+            Checksum::Crc16 => 2,
+            Checksum::Crc32 | Checksum::Crc32c => 4,
+            _ => 8,
+        };
+        sum.to_le_bytes()[..width].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// All of them, in the order of the documentation.
     pub const ALL: [Checksum; 18] = [
         Checksum::Crc32c,

@@ -75,7 +75,13 @@ pub fn parse(text: &str) -> Result<RunRecord, ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let head: Head = match serde_json::from_str(text) {
         Ok(head) => head,
-        Err(error) if error.is_data() => return Err(ReadError::NotARecord { found: "absent".to_owned() }),
+        // (A text that begins with a number, such as fio's terse format, is no JSON after it.)
+        Err(error) if error.is_data() => {
+            return Err(match serde_json::from_str::<Value>(text) {
+                Ok(_) => ReadError::NotARecord { found: "absent".to_owned() },
+                Err(error) => ReadError::NotJson(error),
+            });
+        }
         Err(error) => return Err(ReadError::NotJson(error)),
     };
     if head.format.as_ref().and_then(Value::as_str) != Some(RECORD_FORMAT) {

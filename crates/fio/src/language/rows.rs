@@ -143,6 +143,8 @@ const HEADERS: &str = "headers hold the offset and the number of the write";
 const LOGS: &str = "logs are written while the job runs and do not stay in memory";
 const PLACEMENT: &str = "placement hints are NVMe passthrough";
 const WITH_PLACEMENT: &str = "it is read with `dataplacement` only";
+const WITH_PLACEMENT_FILE: &str =
+    "it is read with `dataplacement` only, so its file need not exist, as it must for fio";
 const WITH_MERGE: &str = "it is read with `merge_blktrace_file` only";
 const LEAVE_OUT: &str = "leave it out";
 
@@ -193,7 +195,7 @@ pub const ROWS: &[FioRow] = &[
     no_effect("comm", Kind::Text(""), "", "threads have the names of their jobs"),
     no_effect("create_fsync", Kind::Bool, "1", CREATION),
     no_effect("create_serialize", Kind::Bool, "1", CREATION),
-    no_effect("dp_scheme", Kind::Text(""), "", WITH_PLACEMENT),
+    no_effect("dp_scheme", Kind::Text(""), "", WITH_PLACEMENT_FILE),
     no_effect("error_dump", Kind::Bool, "0", "each failure is explained in the result"),
     no_effect("experimental_verify", Kind::Bool, "", "expected content is always generated again, and never kept in a list"),
     no_effect("gtod_cpu", Kind::Number, "", CLOCK),

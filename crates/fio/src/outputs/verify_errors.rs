@@ -21,16 +21,6 @@ pub fn verify_errors(record: &RunRecord) -> String {
     out
 }
 
-/// Returns how many bytes of a checksum are kept.
-fn width(checksum: Checksum) -> usize {
-    match checksum {
-        Checksum::Crc7 => 1,
-        Checksum::Crc16 => 2,
-        Checksum::Crc32 | Checksum::Crc32c => 4,
-        _ => 8,
-    }
-}
-
 fn write_lines(out: &mut String, checksum: Checksum, failure: &VerifyFailure) {
     let VerifyFailure { path, offset, length, part, numbers, pattern_byte, .. } = failure;
     let at = |flags: &str| {
@@ -51,11 +41,8 @@ fn write_lines(out: &mut String, checksum: Checksum, failure: &VerifyFailure) {
                 failed(Checksum::Pattern.name())
             ),
             (Some([found, wanted]), None) => {
-                let hex = |sum: &u64| {
-                    sum.to_le_bytes()[..width(checksum)].iter().map(|b| format!("{b:02x}")).collect::<String>()
-                };
                 let sums = [("Expected", wanted), ("Received", found)]
-                    .map(|(which, sum)| format!("       {which} CRC: {}\n", hex(sum)));
+                    .map(|(which, sum)| format!("       {which} CRC: {}\n", checksum.hex(*sum)));
                 write!(out, "{}{}", failed(checksum.name()), sums.concat())
             }
             (None, _) => out.write_str(&failed(checksum.name())),

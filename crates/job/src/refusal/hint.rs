@@ -167,6 +167,9 @@ fn signature_hint(marks: &[Mark]) -> String {
 }
 
 fn size_hint(left_bytes: u64) -> String {
+    if left_bytes == 0 {
+        return "nothing is left from this offset: set a smaller `offset`".to_owned();
+    }
     format!(
         "at most {} are left from this offset: set a smaller `size`; an existing file is extended only if \
          `extend_existing`, an option of trueio's, names it",

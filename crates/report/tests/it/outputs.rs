@@ -225,6 +225,7 @@ fn a_text_that_is_no_record_is_described_in_the_error() {
     let text = json(&fixture::baseline(1));
     let error = |text: &str| parse(text).unwrap_err();
     assert!(matches!(error(""), ReadError::NotJson(_)));
+    assert!(matches!(error("3;fio-3.42;a;0;0"), ReadError::NotJson(_)));
     assert!(matches!(error("{\"format\": \"trueio"), ReadError::NotJson(_)));
     assert!(matches!(error("[1, 2]"), ReadError::NotARecord { .. }));
     assert!(matches!(error("7"), ReadError::NotARecord { .. }));
