@@ -3,7 +3,8 @@
 //! A disk holds no more requests than the smallest of: the tags of the block layer (`queue/nr_requests`, which are those of the I/O
 //! scheduler if there is one), the tags of its driver (`mq/0/nr_tags`: the ring of a virtio disk, the queue of an NVMe disk), and the queue
 //! that a SCSI disk accepts (`device/queue_depth`). The first two count for each hardware queue; a worker submits to that of its
-//! processor, so `n` workers use at most `n` of them. Further I/Os wait before the disk, in the submission.
+//! processor, so `n` workers use at most `n` of them. Further I/Os wait before the disk: in the submission, or in the kernel
+//! after it (io_uring's workers, SCSI's queue), where the engine counts them as in flight.
 //!
 //! Cannot see: tags that other disks of the same host adapter or other programs use, and limits below the disk that Linux shows.
 //!

@@ -14,7 +14,10 @@ enum Attachment {
     Nvme,
     /// A namespace that two controllers of one subsystem share.
     NvmePaths,
-    VirtioBlk,
+    /// `ring`: the entries of its ring; `None`: as many as QEMU gives it.
+    VirtioBlk {
+        ring: Option<u16>,
+    },
     Scsi {
         has_dpofua: bool,
     },
@@ -74,7 +77,7 @@ impl Disk {
 
     /// A virtio block device.
     pub fn virtio(name: &str) -> Self {
-        Self::new(name, Attachment::VirtioBlk)
+        Self::new(name, Attachment::VirtioBlk { ring: None })
     }
 
     /// A SCSI disk on a virtio controller.
@@ -129,6 +132,14 @@ impl Disk {
         self.has_write_cache = false;
         if let Some(behaviour) = &mut self.behaviour {
             behaviour.cache_blocks = 0;
+        }
+        self
+    }
+
+    /// Gives a virtio disk one ring of so many entries: as many requests are in flight.
+    pub fn ring(mut self, entries: u16) -> Self {
+        if let Attachment::VirtioBlk { ring } = &mut self.attachment {
+            *ring = Some(entries);
         }
         self
     }
@@ -233,8 +244,9 @@ impl Disk {
                 let devices = [subsystem, controller(0), controller(1), space];
                 devices.into_iter().flat_map(|device| ["-device".to_owned(), device]).collect()
             }
-            Attachment::VirtioBlk => {
-                words(["-device", &format!("virtio-blk-pci,id={name},{drive},serial={serial},{sectors},{cache}")])
+            Attachment::VirtioBlk { ring } => {
+                let ring = ring.map_or(String::new(), |entries| format!(",num-queues=1,queue-size={entries}"));
+                words(["-device", &format!("virtio-blk-pci,id={name},{drive},serial={serial},{sectors},{cache}{ring}")])
             }
             Attachment::Scsi { has_dpofua } => {
                 let fua = if *has_dpofua { "on" } else { "off" };
@@ -253,7 +265,7 @@ impl Disk {
     pub(crate) fn modules(&self) -> &'static [&'static str] {
         match self.attachment {
             Attachment::Nvme | Attachment::NvmePaths => &["nvme"],
-            Attachment::VirtioBlk => &["virtio_blk"],
+            Attachment::VirtioBlk { .. } => &["virtio_blk"],
             Attachment::Scsi { .. } => &["virtio_scsi", "sd_mod"],
             Attachment::QemuUsb { .. } | Attachment::SimulatedUsb(_) => &["xhci-pci", "usb-storage", "uas", "sd_mod"],
         }

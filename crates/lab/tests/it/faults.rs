@@ -3,11 +3,11 @@
 //!
 //! The cases share a machine; a disk that does not come back belongs to one case alone.
 
-use crate::common::{failure_reason, failures, io_count, record_in, record_of};
+use crate::common::{check, failure_reason, failures, io_count, record_in, record_of};
 use std::time::{Duration, Instant};
 use trueio_lab::sim::Behaviour;
 use trueio_lab::{Disk, Machine, Spec, on};
-use trueio_model::OpKind;
+use trueio_model::{CheckOutcome, OpKind};
 
 /// Each with the errno that Linux returns for a medium error: NVMe distinguishes it (BLK_STS_MEDIUM).
 const DISKS: [(&str, i32); 4] =
@@ -22,6 +22,7 @@ fn machine() -> Spec {
         .disk(Disk::usb("channels"))
         .disk(kept(Disk::nvme("fast").sectors(4096, 4096)))
         .disk(kept(Disk::virtio("virt")))
+        .disk(kept(Disk::virtio("narrow").ring(8)))
         .disk(kept(Disk::scsi("plain")))
         .disk(Disk::usb("usb-gone"))
         .disk(kept(Disk::nvme("nvme-gone")))
@@ -169,5 +170,44 @@ fn a_queue_is_served_by_all_channels_of_a_simulated_disk() {
         };
         let (single, queue) = (rate(1), rate(16));
         assert!(single < 255.0 && queue < 1020.0 && queue > 2.0 * single, "{single:.0} and {queue:.0} reads a second");
+    });
+}
+
+/// Goal: where the disk holds fewer requests than the job's queue has, its limit is named with its file: the queue of a SCSI disk, and
+/// the ring of a virtio disk. On disks that hold enough, nothing is said.
+/// Method: disks of 20 ms with 64 channels keep a queue of 16 full, however slow the emulation.
+#[test]
+fn the_queue_of_a_disk_that_is_shorter_than_the_jobs_is_named() {
+    on(&machine(), |machine| {
+        for name in ["plain", "virt", "narrow"] {
+            machine.simulated(name).behave(|disk| (disk.latency, disk.channels) = (Duration::from_millis(20), 64));
+        }
+        let mut queue = |name: &str, depth: Option<u32>| {
+            let device = machine.device(name);
+            if let Some(depth) = depth {
+                let file = format!("/sys/block/{}/device/queue_depth", device.trim_start_matches("/dev/"));
+                machine.sh(&format!("echo {depth} > {file}")).assert_code(0);
+            }
+            let job = "--rw randread --bs 4k --ioengine io_uring --iodepth 16 --number_ios 1200 --direct require";
+            let record = record_of(&machine.trueio(&format!("run {job} --no-history --json - --filename {device}")));
+            check(&record, "achieved_depth").clone()
+        };
+        // What waits for the disk was submitted (to the kernel's workers, where the ring is full), and is in flight for the engine.
+        for (name, depth, words) in [
+            ("plain", Some(4), ["At most 4 requests are in flight at sd", "(queue_depth of SCSI: `/sys/block/sd"]),
+            (
+                "narrow",
+                None,
+                ["At most 8 requests are in flight at vd", "(nr_tags, the ring of virtio: `/sys/block/vd"],
+            ),
+        ] {
+            let found = queue(name, depth);
+            assert!(words.iter().all(|words| found.sentence.contains(words)), "{found:#?}");
+        }
+        for (name, depth) in [("plain", Some(32)), ("virt", None)] {
+            let found = queue(name, depth);
+            assert_eq!(found.outcome, CheckOutcome::Passed, "{found:#?}");
+            assert!(!found.sentence.contains("At most"), "{found:#?}");
+        }
     });
 }
