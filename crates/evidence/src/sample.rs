@@ -23,10 +23,8 @@ const TIME_MAX: Duration = Duration::from_millis(200);
 pub struct ContentSample {
     /// Path of the file.
     pub path: String,
-    /// Blocks of 4 KiB that were read.
-    pub block_count: u64,
-    /// Number of those that contained only zeros.
-    pub zero_count: u64,
+    /// The blocks of 4 KiB that were read: where each begins in the file, in bytes, and whether it contains only zeros.
+    pub blocks: Vec<(u64, bool)>,
 }
 
 /// Reads a sample of a region; returns `None` if it cannot be read with direct I/O or is smaller than a
@@ -37,7 +35,7 @@ pub(crate) fn sample(path: &str, offset_bytes: u64, size_bytes: u64) -> Option<C
     let file = OpenOptions::new().read(true).policy(Policy::Require).open(Path::new(path)).ok()?;
     let mut buffer = AlignedBuffer::new(BLOCK_BYTES as usize, BLOCK_BYTES as usize).ok()?;
     let begin = Instant::now();
-    let mut found = ContentSample { path: path.to_owned(), block_count: 0, zero_count: 0 };
+    let mut found = Vec::new();
     for index in 0..BLOCK_COUNT.min(blocks) {
         if begin.elapsed() > TIME_MAX {
             break;
@@ -46,9 +44,9 @@ pub(crate) fn sample(path: &str, offset_bytes: u64, size_bytes: u64) -> Option<C
         let place = (index as f64 * 0.618_033_988_749_895).fract();
         let block = ((place * blocks as f64) as u64).min(blocks - 1);
         // The phase itself reports a failed read, with its explanation.
-        file.read_exact_at(&mut buffer, first + block * BLOCK_BYTES).ok()?;
-        found.block_count += 1;
-        found.zero_count += u64::from(buffer.iter().all(|byte| *byte == 0));
+        let at = first + block * BLOCK_BYTES;
+        file.read_exact_at(&mut buffer, at).ok()?;
+        found.push((at, buffer.iter().all(|byte| *byte == 0)));
     }
-    (found.block_count > 0).then_some(found)
+    (!found.is_empty()).then(|| ContentSample { path: path.to_owned(), blocks: found })
 }

@@ -154,8 +154,9 @@ impl Stored {
     }
 }
 
-/// Returns the byte up to which a file was read in order; `None` if that is unknown, and the whole region counts.
-fn read_end(works: &[Work<'_>], path: &str) -> Option<u64> {
+/// Returns the byte up to which a file was read in order; `None` if that is unknown, and the whole region counts. I/Os that were in
+/// flight at the end are left out: whether they began is unknown, and holes accuse.
+pub(crate) fn read_end(works: &[Work<'_>], path: &str) -> Option<u64> {
     let mut last = None;
     for work in works {
         let Some(file) = work.job.files.iter().find(|file| file.path == path) else { continue };
@@ -172,7 +173,7 @@ fn read_end(works: &[Work<'_>], path: &str) -> Option<u64> {
         // Failed and short reads move on, too; one worker cannot have read more than all together.
         let failed: u64 = work.record.ops.iter().map(|op| op.error_count + op.short_count).sum();
         let longest = job.pattern.read_sizes.max_bytes();
-        let read = work.bytes(OpKind::Read) + failed.saturating_mul(longest) + work.bytes_in_flight();
+        let read = work.bytes(OpKind::Read) + failed.saturating_mul(longest);
         let ends = (0..job.workers.max(1)).map(|worker| {
             let (begin, length) = job.region_of(file, worker);
             begin + length.min(read)

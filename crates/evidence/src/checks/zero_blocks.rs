@@ -2,13 +2,15 @@
 //!
 //! Examines up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct I/O before
 //! it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk images) read as
-//! zeros, often without access to a medium.
+//! zeros, often without access to a medium. Of a job that reads in order, those count that it came to.
 //!
 //! Cannot see: whether zeros were really written. `holes` checks files with holes.
 //!
 //! Threshold: at least half of the examined blocks. Suspect.
 
-use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::checks::holes::read_end;
+use crate::facts::{PhaseFacts, Work, finding, not_applicable, not_seen};
+use crate::sample::ContentSample;
 use trueio_model::{Check, CheckOutcome};
 
 pub(crate) const NAME: &str = "zero_blocks";
@@ -19,17 +21,22 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.works().any(|work| work.job.engine.touches_files() && work.reads()) {
         return not_applicable(NAME, "Nothing is read.");
     }
-    let samples = &facts.observation.samples;
-    let worst = samples.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let works: Vec<_> = facts.works().collect();
+    let samples = facts.observation.samples.iter().filter_map(|sample| Read::of(sample, &works));
+    let worst = samples.max_by(|a, b| a.share().total_cmp(&b.share()));
     let Some(worst) = worst else {
-        return not_seen(NAME, SOURCE, "No block could be sampled: the files do not support direct I/O.");
+        return not_seen(
+            NAME,
+            SOURCE,
+            "No block that was read could be sampled: the files do not support direct I/O, or are short.",
+        );
     };
-    let found = format!("{} of {} blocks", worst.zero_count, worst.block_count);
-    let (outcome, sentence) = if share(worst) >= 0.5 {
+    let found = format!("{} of {} blocks", worst.zeros, worst.blocks);
+    let (outcome, sentence) = if worst.share() >= 0.5 {
         let sentence = format!(
             "{:.0} % of the sampled blocks of `{}` contain only zeros. If they were never written, the device may \
              return zeros without reading its medium. Write them first.",
-            share(worst) * 100.0,
+            worst.share() * 100.0,
             worst.path
         );
         (CheckOutcome::Suspect, sentence)
@@ -40,10 +47,28 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if outcome == CheckOutcome::Passed {
         return check;
     }
-    let percent = share(worst) * 100.0;
-    check.with_brief(format!("{percent:.0} % zeros")).explaining(Some(share(worst)))
+    let percent = worst.share() * 100.0;
+    check.with_brief(format!("{percent:.0} % zeros")).explaining(Some(worst.share()))
 }
 
-fn share(sample: &crate::sample::ContentSample) -> f64 {
-    sample.zero_count as f64 / sample.block_count.max(1) as f64
+/// The blocks of a sample that were read.
+struct Read<'a> {
+    path: &'a str,
+    blocks: usize,
+    /// How many of them contain only zeros.
+    zeros: usize,
+}
+
+impl<'a> Read<'a> {
+    /// Returns `None` if there is none.
+    fn of(sample: &'a ContentSample, works: &[Work<'_>]) -> Option<Self> {
+        let end = read_end(works, &sample.path).unwrap_or(u64::MAX);
+        let read = || sample.blocks.iter().filter(|(at, _)| *at < end);
+        let (blocks, zeros) = (read().count(), read().filter(|(_, is_zero)| *is_zero).count());
+        (blocks > 0).then_some(Self { path: &sample.path, blocks, zeros })
+    }
+
+    fn share(&self) -> f64 {
+        self.zeros as f64 / self.blocks as f64
+    }
 }

@@ -191,7 +191,10 @@ fn zeros_are_suspect_and_compressible_content_is_reported() {
 #[test]
 fn an_unwritten_device_is_suspect_and_a_few_zero_blocks_are_not() {
     let mut phase = Phase::honest_reads();
-    let sample = |zero_count| vec![ContentSample { path: "/dev/vda".to_owned(), block_count: 32, zero_count }];
+    let sample = |zeros: u64| {
+        let blocks = (0..32).map(|block| (block * 4096, block < zeros)).collect();
+        vec![ContentSample { path: "/dev/vda".to_owned(), blocks }]
+    };
     phase.observation.samples = sample(30);
     phase.judge().assert("zero_blocks", Suspect, "Write them first");
     phase.observation.samples = sample(5);
