@@ -4,7 +4,8 @@
 //! all requests of the disks (`/sys/block/<disk>/stat`), and the mean of all calls. What a system call, a filesystem, a library between program and kernel, or this program adds is in the rest.
 //!
 //! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped. So the rest can contain
-//! the share of time that the workers used their processors or waited for them, and the stolen share; what is left is unexplained. Writes,
+//! the share of time that the workers used their processors or waited for them, and the stolen share; what is left is unexplained. An engine
+//! of single calls runs only kernel code within a call: its time in user mode explains nothing, and the shares are of the time of all calls. Writes,
 //! and I/Os of helper threads, may be completed by other tasks (`kworker`): the share in which any task waited (`/proc/pressure/cpu`) counts
 //! for them, if it is larger.
 //!
@@ -24,8 +25,7 @@ use trueio_model::{Check, CheckOutcome, EngineKind, LatencyParts, OpKind, Target
 pub(crate) const NAME: &str = "latency_origin";
 
 /// Checks that name a delay between the program and the disk.
-pub(crate) const NAMED_BY: [&str; 7] =
-    ["achieved_depth", "clock_and_cpu", "foreign_io", "io_limits", "pace", "processor_wait", "stops"];
+pub(crate) const NAMED_BY: [&str; 6] = ["achieved_depth", "clock_and_cpu", "foreign_io", "io_limits", "pace", "stops"];
 
 const SOURCE: &str = "traced requests, the recorded latencies";
 const IO_COUNT_MIN: u64 = 30;
@@ -177,12 +177,23 @@ pub(crate) fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
 /// Returns the part of a latency that the processors can explain: the workers used or waited for one. Of operations that other tasks
 /// complete, any task that waited counts; so it does if the waits of the workers are unknown.
 fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>], op: OpKind) -> f64 {
-    let time_ns: u64 = works.iter().map(|work| work.record.threads.elapsed_ns).sum();
+    let makes_calls = works.iter().all(|work| !work.job.engine.holds_a_queue());
+    let (time_ns, cpu_ns) = match makes_calls {
+        true => (calls_ns(works), facts.worker_cpu.system_ns),
+        false => (works.iter().map(|work| work.record.threads.elapsed_ns).sum(), facts.worker_cpu.total_ns()),
+    };
     let of_time = |ns: u64| if time_ns > 0 { ns as f64 / time_ns as f64 } else { 0.0 };
     let waited: Option<u64> = works.iter().map(|work| work.record.threads.waiting.map(|waiting| waiting.wait_ns)).sum();
     let has_helpers = |work: &Work<'_>| work.job.engine == EngineKind::Posixaio || work.job.uring.sqpoll;
     let others_complete = op != OpKind::Read || works.iter().any(has_helpers) || waited.is_none();
     let pressure = facts.observation.cpu_pressure_share.filter(|_| others_complete).unwrap_or(0.0);
     let waited = of_time(waited.unwrap_or(0)).max(pressure);
-    of_time(facts.worker_cpu.total_ns()) + waited + facts.observation.steal_share.unwrap_or(0.0)
+    of_time(cpu_ns) + waited + facts.observation.steal_share.unwrap_or(0.0)
+}
+
+/// Returns the time of all calls, in nanoseconds.
+fn calls_ns(works: &[Work<'_>]) -> u64 {
+    let of_op =
+        |op: &trueio_model::OpRecord| op.latency.total.mean_ns().unwrap_or(0.0) * op.latency.total.count() as f64;
+    works.iter().flat_map(|work| &work.record.ops).map(of_op).sum::<f64>() as u64
 }
