@@ -41,6 +41,9 @@ fn a_pass_over_files_transfers_as_much_as_fios() {
         "--filesize=64k --nrfiles=4 --size=102k",
         "--filesize=1m --size=2m",
         "--filesize=1m --size=2m --number_ios=400",
+        "--filesize=1m --size=256k --io_size=100%",
+        "--filesize=1m --size=256k --io_size=10%",
+        "--filesize=1m --size=256k --io_size=25% --loops=2",
     ];
     let orders = ["read", "write", "randread", "randwrite", "rw", "randrw", "randread --norandommap"];
     let mut jobs = Vec::new();

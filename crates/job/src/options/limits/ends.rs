@@ -9,6 +9,7 @@ use crate::options::limits::rows::{
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
+use crate::options::target::region::percent_of;
 use crate::options::target::rows::{FILESIZE, SIZE};
 use crate::refusal::{Case, Refusal, Rule};
 use crate::value::{Extent, write_bytes};
@@ -114,11 +115,16 @@ pub(crate) fn plan_limits(
         return Err(values.refuse(TIME_BASED, rule));
     }
     let size_is_io = values.is_set(FILESIZE) && values.is_set(SIZE);
-    if let (true, Some(Extent::Bytes(bytes))) = (size_is_io && !engine.works_on_names(), values.get(SIZE)) {
-        // (The last I/O may end beyond `size`, but not the first.)
-        let least = used.iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0);
-        if bytes < least {
-            return Err(values.refuse(SIZE, less_than_a_block(SIZE.row(), bytes, least)));
+    let size_bytes = values.get(SIZE).and_then(Extent::bytes).filter(|_| size_is_io);
+    let share_bytes = match values.get(IO_SIZE) {
+        Some(Extent::Percent(percent)) => Some(percent_of(region_bytes, percent).min(size_bytes.unwrap_or(u64::MAX))),
+        _ => None,
+    };
+    // (The last I/O may end beyond them, but not the first.)
+    let least = used.iter().map(|(_, sizes)| sizes.min_bytes()).min().filter(|_| !engine.works_on_names()).unwrap_or(0);
+    for (option, bytes) in [(SIZE.row(), size_bytes), (IO_SIZE.row(), share_bytes)] {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes < least) {
+            return Err(values.refuse(option, less_than_a_block(option, bytes, least)));
         }
     }
     let unit = passing.unit();
@@ -142,7 +148,7 @@ pub(crate) fn plan_limits(
     let (io_bytes, reason) = match (values.get(IO_SIZE), values.get(SIZE)) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
-        (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
+        (Some(Extent::Percent(_)), _) => (share_bytes.expect("it is a percentage"), None),
         (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < asked_bytes => {
             (bytes, Some("`size`, which is less than the files hold (`filesize`)"))
         }
