@@ -185,11 +185,11 @@ fn written_back(traced: &PhaseTrace) -> Vec<TracedProcess> {
         let written = written_back.iter().map(|dirtied| (dirtied, false));
         // The program may be that of a job.
         let in_files = pages.dirtied.iter().filter(|_| !traced.runs_programs).map(|dirtied| (dirtied, true));
-        for (DirtiedFile { file, thread, name, bytes }, is_in_files) in written.chain(in_files) {
+        for (DirtiedFile { file, process, name, bytes }, is_in_files) in written.chain(in_files) {
             let below = traced.backing.get(&file.backing).into_iter().flatten().copied();
             let ours = below.filter(|device| traced.layers.disk(*device).is_some());
             for device in ours.filter(|device| is_measured(file, *device) == is_in_files) {
-                let sum = sums.entry((name.clone(), *thread, device)).or_default();
+                let sum = sums.entry((name.clone(), *process, device)).or_default();
                 sum.write_bytes += bytes;
                 sum.in_files_bytes += if is_in_files { *bytes } else { 0 };
             }
@@ -463,7 +463,7 @@ pub(crate) mod tests {
         let file = |inode| PageFile { backing: "254:0".to_owned(), inode };
         let event = |at_ns, thread, what| PageEvent { at_ns, thread, what };
         let name_of = |thread: i32| (thread != 10).then(|| if thread == 11 { "sleep" } else { "log" }.to_owned());
-        let join = |events| PageWindow::of(events, name_of, |thread| thread != 1, |thread| thread == 5);
+        let join = |events| PageWindow::of(events, name_of, |_| None, |thread| thread != 1, |thread| thread == 5);
         let mut first = window(0, 0);
         first.pages = join(vec![
             event(9, 10, PageWhat::WasNamed("dd".to_owned())),

@@ -40,7 +40,7 @@ pub(crate) struct ObservedFile<'a> {
 fn ended_in(windows: &[Window]) -> Vec<i32> {
     let requests = windows.iter().flat_map(|window| &window.requests);
     let others = requests.filter(|request| !request.is_own && request.process > 0).map(|request| request.process);
-    let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied).map(|dirtied| dirtied.thread);
+    let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied).map(|dirtied| dirtied.process);
     let mut others: Vec<i32> = others.chain(dirtied).collect();
     others.sort_unstable();
     others.dedup();

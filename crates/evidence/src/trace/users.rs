@@ -86,9 +86,9 @@ impl DiskUsers {
     /// `write-back of dirty pages, by dd (pid 812, which has ended)`.
     fn write_back_words(&self, written_back: Vec<DirtiedFile>) -> String {
         let mut sums: BTreeMap<(String, i32), u64> = BTreeMap::new();
-        for DirtiedFile { file, thread, name, bytes } in written_back {
+        for DirtiedFile { file, process, name, bytes } in written_back {
             if disks_of(&self.system, &file.backing).iter().any(|disk| self.disks.contains(disk)) {
-                *sums.entry((name, thread)).or_default() += bytes;
+                *sums.entry((name, process)).or_default() += bytes;
             }
         }
         let mut programs: Vec<((String, i32), u64)> = sums.into_iter().collect();

@@ -333,16 +333,22 @@ impl OwnThreads {
             let thread = threads[number];
             !thread.is_kernel && !thread.is_rank && !self.threads.contains(number)
         };
-        PageWindow::of(events, thread_name, |number| is_other(&number), |number| threads[&number].is_kernel)
+        let process_of = |number: i32| {
+            let process = threads[&number].process.filter(|process| *process != number)?;
+            Some((process, thread_name(process)?))
+        };
+        let is_kernel = |number: i32| threads[&number].is_kernel;
+        PageWindow::of(events, thread_name, process_of, |number| is_other(&number), is_kernel)
     }
 
     /// Adds to the requests of other threads what `/proc` has of them, while most of them still run: whether they are threads of the kernel,
-    /// or other ranks of this run. A worker of io_uring is named after the thread for which it works.
+    /// or other ranks of this run. A worker of io_uring is named after the thread for which it works, and a thread after its process.
     pub(crate) fn describe(&self, window: &mut Window) {
         if !self.has_numbers {
             return;
         }
         let mut known: HashMap<i32, Thread> = HashMap::new();
+        let mut processes: HashMap<i32, Option<u16>> = HashMap::new();
         for request in window.requests.iter_mut().filter(|request| !request.is_own) {
             let name = usize::from(request.name);
             let for_thread = window.names[name].strip_prefix("iou-wrk-").and_then(|number| number.parse::<i32>().ok());
@@ -355,6 +361,14 @@ impl OwnThreads {
             let thread = known.entry(request.process).or_insert_with(|| Thread::of(request.process, &self.of_peers));
             (request.is_kernel, request.is_rank) = (thread.is_kernel, thread.is_rank);
             request.is_own |= self.threads.contains(&request.process);
+            let Some(process) = thread.process.filter(|process| *process != request.process) else { continue };
+            let name = *processes.entry(process).or_insert_with(|| {
+                window.names.push(thread_name(process)?);
+                u16::try_from(window.names.len() - 1).ok()
+            });
+            if let (Some(name), false) = (name, request.is_own) {
+                (request.process, request.name) = (process, name);
+            }
         }
     }
 }
@@ -364,6 +378,8 @@ impl OwnThreads {
 struct Thread {
     is_kernel: bool,
     is_rank: bool,
+    /// Number of its process; `None`: it has ended.
+    process: Option<i32>,
 }
 
 impl Thread {
@@ -373,7 +389,9 @@ impl Thread {
         let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
         // The name is in parentheses and may contain any character; the flags are the seventh value after it.
         let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
-        Self { is_kernel: flags.is_some_and(|flags| flags & KERNEL != 0), is_rank: of_peers.contains(&number) }
+        let status = std::fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+        let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+        Self { is_kernel: flags.is_some_and(|flags| flags & KERNEL != 0), is_rank: of_peers.contains(&number), process }
     }
 }
 

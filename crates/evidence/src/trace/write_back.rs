@@ -133,8 +133,8 @@ impl PageFormats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirtiedFile {
     pub(crate) file: PageFile,
-    pub(crate) thread: i32,
-    /// Its name when it dirtied the pages.
+    pub(crate) process: i32,
+    /// Its name when it dirtied the pages; of a program with threads, now.
     pub(crate) name: String,
     /// About how many bytes.
     pub(crate) bytes: u64,
@@ -148,11 +148,12 @@ pub(crate) struct PageWindow {
 }
 
 impl PageWindow {
-    /// Joins events. `name_of` returns the name that a thread has now, `is_other` is true for threads that do not belong to this run, `is_kernel`
-    /// for those of the kernel.
+    /// Joins events. `name_of` returns the name that a thread has now, `process_of` number and name of the process of a thread that is not its
+    /// first, `is_other` is true for threads that do not belong to this run, `is_kernel` for those of the kernel.
     pub(crate) fn of(
         mut events: Vec<PageEvent>,
         name_of: impl Fn(i32) -> Option<String>,
+        process_of: impl Fn(i32) -> Option<(i32, String)>,
         is_other: impl Fn(i32) -> bool,
         is_kernel: impl Fn(i32) -> bool,
     ) -> Self {
@@ -167,16 +168,17 @@ impl PageWindow {
                 PageWhat::Written(file) if is_kernel(thread) => drop(written.insert(file)),
                 PageWhat::Dirtied(file) if is_other(thread) => {
                     if let Some(name) = names.entry(thread).or_insert_with(|| name_of(thread)) {
-                        *sums.entry((file, thread, name.clone())).or_default() += 1;
+                        let (process, name) = process_of(thread).unwrap_or_else(|| (thread, name.clone()));
+                        *sums.entry((file, process, name)).or_default() += 1;
                     }
                 }
                 PageWhat::Written(_) | PageWhat::Dirtied(_) => {}
             }
         }
         let bytes = SAMPLED_PAGES * rustix::param::page_size() as u64;
-        let dirtied = sums.into_iter().map(|((file, thread, name), samples)| DirtiedFile {
+        let dirtied = sums.into_iter().map(|((file, process, name), samples)| DirtiedFile {
             file,
-            thread,
+            process,
             name,
             bytes: samples * bytes,
         });
@@ -197,7 +199,7 @@ impl Dirtiers {
         for dirtied in &window.dirtied {
             if self.files.len() < FILES_MAX || self.files.contains_key(&dirtied.file) {
                 let of_file = self.files.entry(dirtied.file.clone()).or_default();
-                match of_file.iter_mut().find(|of| (of.thread, &of.name) == (dirtied.thread, &dirtied.name)) {
+                match of_file.iter_mut().find(|of| (of.process, &of.name) == (dirtied.process, &dirtied.name)) {
                     Some(known) => known.bytes += dirtied.bytes,
                     None => of_file.push(dirtied.clone()),
                 }
