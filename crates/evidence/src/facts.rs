@@ -1,12 +1,13 @@
 //! The input of the checks: one phase, and values that several checks derive from it.
 
+use crate::checks::foreign_io;
 use crate::observation::Observation;
 use crate::trace::{JobSamples, PhaseTrace, match_samples, others_in};
 use trueio_model::units::format_count;
 use trueio_model::{
     Cause, Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts,
     DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, Layer, LayerKind, OpKind, OpMix, OpRecord,
-    Ruler, SampledIo, SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
+    Ruler, SampledIo, SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord, Transport,
 };
 
 /// A measured phase, the input of every check.
@@ -161,14 +162,16 @@ impl<'a> PhaseFacts<'a> {
         files.join(", ")
     }
 
-    /// Returns the sum over all disks, and the share of other processes predicted from the idle baseline.
+    /// Returns the sum over all disks, and the share of other processes predicted from the idle baseline: at most all of it, and nothing if
+    /// requests were traced and hardly any of them was theirs.
     pub(crate) fn counted(&self, value: impl Fn(&DeviceCounters) -> u64) -> Counted {
         let mut counted = Counted { raw: 0, foreign: 0 };
+        let is_alone = self.traced().is_ok_and(|trace| foreign_io::sees_no_others(self, trace));
         for delta in self.devices() {
             counted.raw += value(&delta.measured);
-            if delta.baseline_ns > 0 {
+            if delta.baseline_ns > 0 && !is_alone {
                 let share = delta.measured_ns as f64 / delta.baseline_ns as f64;
-                counted.foreign += (value(&delta.baseline) as f64 * share) as u64;
+                counted.foreign += ((value(&delta.baseline) as f64 * share) as u64).min(value(&delta.measured));
             }
         }
         counted
@@ -190,8 +193,13 @@ impl<'a> PhaseFacts<'a> {
                                  requests."
             ));
         }
-        if disks.iter().any(|disk| disk.counts_io.value == Some(false)) {
-            return Some("The disk does not count its requests: queue/iostats is 0.".to_owned());
+        if let Some(disk) = disks.iter().find(|disk| disk.counts_io.value == Some(false)) {
+            return Some(match disk.transport.value.as_ref().is_some_and(Transport::is_volatile_memory) {
+                true => format!("{} is memory: the device is the processor, and does not count requests.", disk.name),
+                false => {
+                    format!("{} does not count its requests: queue/iostats is 0, and 1 makes it count.", disk.name)
+                }
+            });
         }
         if self.devices().len() < disks.len() {
             return Some("The disks' counters could not be read.".to_owned());

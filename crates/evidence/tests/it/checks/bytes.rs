@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
-use trueio_model::{BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, Verdict};
+use trueio_model::{
+    BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, RequestSum, TraceRecord, Verdict,
+};
 
 #[test]
 fn direct_io_that_the_disk_did_not_count_is_contradicted() {
@@ -56,6 +58,22 @@ fn io_of_others_never_contradicts_and_does_not_replace_missing_io() {
     let judgement = phase.judge();
     judgement.assert("block_layer_bytes", Suspect, "only if the I/O of other processes (about 200 MiB) is included");
     judgement.assert("foreign_io", Suspect, "Other processes used vda just before");
+    // They cannot have moved more than the disk counted.
+    phase.observation.devices[0].baseline = counted(500 * MIB, 0, 0);
+    phase.judge().assert("block_layer_bytes", Suspect, "(about 400 MiB)");
+    // They had ended before the phase: none of the traced requests was theirs.
+    phase.trace = Some(TraceRecord {
+        disks: vec!["vda".to_owned()],
+        window_count: 4,
+        window_ns: 40_000_000,
+        ours: RequestSum { count: 100, bytes: 100 * 4096 },
+        ..TraceRecord::default()
+    });
+    let traced = phase.judge();
+    traced.assert("block_layer_bytes", Passed, "as many bytes as the calls returned");
+    traced.assert("foreign_io", Passed, "while requests were traced");
+    phase.trace.as_mut().expect("a trace").others = RequestSum { count: 50, bytes: 50 * 4096 };
+    phase.judge().assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
 }
 
 #[test]
