@@ -6,6 +6,7 @@
 //! behaves as under a limit, and the sentence says so. If the job sets a steady state, it reports whether that was reached.
 //!
 //! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
+//! A drift of a few I/Os is none: the parts must differ by more than two standard deviations of their count.
 //! One stall is not a change of level: the percentiles show it. Time for which this tool was stopped (`stops`) is left out.
 //!
 //! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more than 25
@@ -88,7 +89,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             .with_brief(rows.change_brief(&changes))
             .explaining(Some(distance(&rates, &changes)));
     }
-    if fit.excursion.abs() > DRIFT_SHARE_MAX {
+    if fit.excursion.abs() > DRIFT_SHARE_MAX && rows.are_unlike_by_count() {
         if let Some(episode) = Episode::of(&rates) {
             return report(CheckOutcome::Suspect, measured, episode.sentence(&rows))
                 .with_brief(episode.brief(&rows))
@@ -345,6 +346,15 @@ impl Rows {
     fn rates(&self) -> Vec<f64> {
         let has_bytes = self.has_bytes();
         self.kept.iter().map(|index| self.rows[*index]).map(|row| if has_bytes { row.1 } else { row.0 }).collect()
+    }
+
+    /// Returns true if two parts differ by more I/Os than chance, and the limits of intervals, give a few.
+    fn are_unlike_by_count(&self) -> bool {
+        let count = self.kept.len();
+        let ios = |part: usize| self.kept[count * part / PARTS..count * (part + 1) / PARTS].iter();
+        let ios = (0..PARTS).map(|part| ios(part).map(|index| self.rows[*index].0).sum::<f64>());
+        let (least, most) = ios.fold((f64::MAX, 0.0), |(least, most): (f64, f64), n| (least.min(n), most.max(n)));
+        most - least > 1.0 + 2.0 * (most + least).sqrt()
     }
 
     /// Returns why `count` intervals are too few.

@@ -121,6 +121,20 @@ fn one_hung_io_at_the_end_is_no_level() {
     assert_eq!(early.check("steadiness").explained_percent, Some(79));
 }
 
+/// Goal: of a job of a few I/Os a second, one I/O more or less in a fifth of the run is no drift; of a fast one, half is.
+/// Method: 2 I/Os a second for 4 s, the last of which falls out of the run; then 200, and 100 from the middle on, little by little.
+#[test]
+fn one_io_of_a_slow_job_is_no_drift() {
+    let of = |rows: fn(u64) -> u64| {
+        let mut phase = Phase::honest_reads();
+        phase.records[0].series = series((0..40).map(rows));
+        phase.judge().check("steadiness").outcome
+    };
+    assert_eq!(of(|i| u64::from(i % 5 == 0 && i < 35)), Passed);
+    assert_eq!(of(|i| u64::from(i % 10 == 0 && i < 30)), Passed);
+    assert_eq!(of(|i| 20 - i / 4), Suspect);
+}
+
 /// Goal: a throttle of a second in the middle is not a drift from start to end.
 /// Method: 4 s with a second at 5 % of the rate, early or late; then a true drift, whose words stay below 100 %.
 #[test]
