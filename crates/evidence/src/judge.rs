@@ -42,9 +42,8 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 /// Returns the verdict, the level and the findings of a phase.
 ///
 /// [`Verdict::of`] combines the findings. An objection that the user accepted before the run (`--accept CHECK`) makes the
-/// phase at most suspect and stays in the findings. A phase of the engines `null` and `simulated` is
-/// unverified at [`EvidenceLevel::E0`], because only the results of its calls are known; the checks' sentences
-/// state that no device was involved.
+/// phase at most suspect and stays in the findings. At [`EvidenceLevel::E0`], where only the results of the
+/// calls are known, no phase is supported; of the engines `null` and `simulated` the checks' sentences state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
     attribute_to_holes(&mut findings);
@@ -52,7 +51,12 @@ pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     for check in &mut findings {
         check.is_accepted = check.objects() && facts.accepted_checks.contains(&check.name);
     }
-    (Verdict::of(&findings), level(facts, &findings), findings)
+    let level = level(facts, &findings);
+    let verdict = match Verdict::of(&findings) {
+        Verdict::Supported if level == EvidenceLevel::E0 => Verdict::Unverified,
+        verdict => verdict,
+    };
+    (verdict, level, findings)
 }
 
 /// Sets the cause of counters that miss the bytes of a file with holes: the set-up, and not a cache.

@@ -7,7 +7,7 @@
 
 use crate::classes::{ClassFigure, DeviceClass, classes_of, link_rate};
 use crate::summary::{Row, plan_of, shape_of, summary};
-use crate::verdicts::{mark, row_words};
+use crate::verdicts::{is_memory, mark, row_words};
 use trueio_model::{BlockSizes, DirectPolicy, DiskFacts, JobPlan, Mark, OpKind, OpMix, Order, RunRecord, SyncMode};
 
 /// Fewer I/Os than this are not placed.
@@ -201,6 +201,7 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
     let job = phase.jobs.get(row.job_index)?;
     let plan = plan_of(record, row.phase_index, job)?;
     let is_placed = phase.jobs.len() == 1
+        && !record.targets.iter().flat_map(|target| &target.disks).any(is_memory)
         && is_comparable(plan)
         && !row.is_withheld
         && row.io_count >= IO_COUNT_MIN

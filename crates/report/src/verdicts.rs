@@ -9,7 +9,8 @@
 use crate::text::counted;
 use crate::words::{check_sentence, level_meaning, level_words};
 use trueio_model::{
-    Cause, Check, CheckOutcome, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, finding_words, is_reason,
+    Cause, Check, CheckOutcome, DiskFacts, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, Transport, finding_words,
+    is_reason,
 };
 pub use trueio_model::{Mark, worst};
 
@@ -331,6 +332,13 @@ pub fn conclusion(record: &RunRecord) -> String {
             (None, _) => "Nothing was measured.".to_owned(),
             (Some(_), false) => format!("None of {count} {loads} confirmed."),
             (Some(level), true) => {
+                let disks = || record.targets.iter().flat_map(|target| &target.disks);
+                if let Some(disk) = disks().find(|disk| counts_nothing(disk) && is_memory(disk)) {
+                    return format!(
+                        "None of {count} {loads} confirmed: {} is memory, and the device is the processor.",
+                        disk.name
+                    );
+                }
                 let step = step_of(record, level).map_or_else(String::new, |step| format!(" (to see more: {step})"));
                 format!("None of {count} {loads} confirmed: no counter of a disk shows the I/O{step}.")
             }
@@ -366,6 +374,9 @@ fn step_of(record: &RunRecord, level: EvidenceLevel) -> Option<&'static str> {
         |name: &str| phases().flat_map(|p| &p.checks).any(|c| c.outcome == CheckOutcome::NotSeen && c.name == name);
     match level {
         EvidenceLevel::E0 if record.plan.idle_baseline_ns == 0 => Some("omit `--no-evidence`"),
+        EvidenceLevel::E0 if record.targets.iter().flat_map(|target| &target.disks).any(counts_nothing) => {
+            Some("1 in `queue/iostats`")
+        }
         EvidenceLevel::E0 if is_unseen("block_layer_bytes") => Some("a disk that `/sys` shows"),
         EvidenceLevel::E0 => Some("I/O on a local disk"),
         EvidenceLevel::E1 | EvidenceLevel::E2 if !record.environment.is_root => Some("run as root"),
@@ -383,6 +394,15 @@ fn step_of(record: &RunRecord, level: EvidenceLevel) -> Option<&'static str> {
     }
 }
 
+/// Returns true for a disk that keeps its blocks in memory: the processor copies them.
+pub(crate) fn is_memory(disk: &DiskFacts) -> bool {
+    disk.transport.value.as_ref().is_some_and(Transport::is_volatile_memory)
+}
+
+fn counts_nothing(disk: &DiskFacts) -> bool {
+    disk.counts_io.value == Some(false)
+}
+
 /// Returns what would raise the lowest level of evidence of a record, with the reason; `None` if nothing known would.
 pub fn raise(record: &RunRecord) -> Option<String> {
     let level = record.phases.iter().map(|phase| phase.level).min()?;
@@ -393,6 +413,9 @@ pub fn raise(record: &RunRecord) -> Option<String> {
     match level {
         EvidenceLevel::E0 if record.plan.idle_baseline_ns == 0 => {
             Some("run without `--no-evidence` to compare the figures with the disk's counters".to_owned())
+        }
+        EvidenceLevel::E0 if record.targets.iter().flat_map(|target| &target.disks).any(counts_nothing) => {
+            not_seen("block_layer_bytes").map(|check| check.sentence.trim_end_matches('.').to_owned())
         }
         EvidenceLevel::E0 => not_seen("block_layer_bytes")
             .map(|check| format!("{} Make `/sys` visible, or name a target on a local disk", check.sentence)),

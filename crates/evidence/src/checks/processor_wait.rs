@@ -84,7 +84,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if outcome == CheckOutcome::Passed {
         return check;
     }
-    let brief = format!("waited for a processor {:.0} % of the time", worst.waited_share() * 100.0);
+    let brief = match worst.waited_share() {
+        share if share >= 0.01 => format!("waited for a processor {:.0} % of the time", share * 100.0),
+        _ => format!("waited for a processor for {}", format_duration_ns(worst.waited_ns)),
+    };
     match worst.percentile {
         Some(percentile) if worst.explained <= SUSPECT_SHARE => {
             check.with_brief(format!("{brief} ({})", percentile.name)).explaining(Some(percentile.share))
