@@ -51,7 +51,7 @@ fn split_number(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// `number · factor`; fractions are rounded. `None`: no number, or too large.
+/// `number · factor`; what is left of a unit is cut off, as the fraction of a whole number in fio (`numjobs=2.5`). `None`: no number, or too large.
 fn scaled(number: &str, factor: u64) -> Option<u64> {
     if let Some(hex) = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")) {
         return u64::from_str_radix(hex, 16).ok()?.checked_mul(factor);
@@ -60,7 +60,9 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
         return whole.checked_mul(factor);
     }
     let value = number.parse::<f64>().ok()? * factor as f64;
-    (value.is_finite() && (0.0..=9.0e18).contains(&value)).then(|| value.round() as u64)
+    // (0.3 · 1000 may be a little less than 300.)
+    let whole = if (value - value.round()).abs() < 1e-6 { value.round() } else { value.floor() };
+    (value.is_finite() && (0.0..=9.0e18).contains(&value)).then_some(whole as u64)
 }
 
 /// Reads a number with fio's suffixes.
@@ -302,6 +304,7 @@ mod tests {
     #[test]
     fn a_fraction_counts_and_text_that_is_not_a_unit_is_refused_with_its_position() {
         assert_eq!(number("1.5m"), Ok(3 << 19));
+        assert_eq!([number("2.5"), number("0.3k"), number("1.7k")], [Ok(2), Ok(307), Ok(1740)]);
         let bad = number("4kfoo").unwrap_err();
         assert_eq!(
             (bad.at, bad.message.as_str()),
