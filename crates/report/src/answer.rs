@@ -83,8 +83,7 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
     }
     // With a pace it would be from the submission, and the percentiles are from the time each I/O was due.
     if !row.is_from_intended {
-        let mean = row.mean_latency;
-        all.push(of(Quantity::Mean, mean.map(|one| one.value), ends(mean, 1.0)));
+        all.push(of(Quantity::Mean, row.mean_ns, ends(row.mean_latency, 1.0)));
     }
     for (index, quantity) in [Quantity::P50, Quantity::P99, Quantity::P999].into_iter().enumerate() {
         let value = row.quantiles[index].map(|quantile| quantile.value_ns as f64);

@@ -66,6 +66,8 @@ pub struct Row {
     pub ios_per_s: Option<f64>,
     /// The interval of operations per second; `None` if the run is too short for one.
     pub ios_per_s_interval: Option<Estimate>,
+    /// The mean latency, in nanoseconds; `None` with a pace.
+    pub mean_ns: Option<f64>,
     /// The mean latency and its interval; `None` as for the rate, and with a pace.
     pub mean_latency: Option<Estimate>,
     /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace, from the
@@ -154,6 +156,7 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                     bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
                     ios_per_s: per_s(op.io_count),
                     ios_per_s_interval: op.ios_per_s.filter(|_| !is_withheld),
+                    mean_ns: histogram.mean_ns().filter(|_| !is_withheld && !is_from_intended),
                     mean_latency: op.mean_latency_ns.filter(|_| !is_withheld && !is_from_intended),
                     quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !is_withheld)),
                     intervals: QUANTILES.map(|q| match is_withheld {

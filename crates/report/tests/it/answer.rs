@@ -293,6 +293,8 @@ fn the_json_of_a_record_has_its_answer_with_every_figure() {
         p99["value"].as_f64().is_some_and(|ns| ns > 70_000.0) && p99["sample_count"].as_u64() == Some(80_520),
         "{p99}"
     );
+    // A mean needs no interval.
+    assert!(of("randread 4k q1", "mean")["value"].as_f64().is_some_and(|ns| ns > 1_000.0), "{value:#}");
     assert!(of("read 1m q8", "bandwidth")["value"].as_f64().is_some_and(|rate| (3.2e9..3.6e9).contains(&rate)));
     let withheld = of("append 4k fdatasync", "iops");
     assert_eq!((&withheld["value"], &withheld["is_shown"]), (&serde_json::Value::Null, &false.into()));
