@@ -344,7 +344,7 @@ fn planned(
             .map_err(|error| error.render())?;
         match planning::planned_and_claimed(&request.jobs, &machine, check) {
             // Another run created the file of a job since the job's files were looked at.
-            Err(error) if attempts < ATTEMPTS_MAX && error.is_of_unnamed_file() => attempts += 1,
+            Err(error) if attempts < ATTEMPTS_MAX && error.is_of_new_file() => attempts += 1,
             Err(error) => return Err(error.into_text_in(&Written(&request.jobs))),
             Ok(planned) => {
                 request.notes.extend(notes);

@@ -26,11 +26,11 @@ impl PlanningError {
         Self { text: explain_refusal_in(&refusal, &Native(specs)), refusal: Some(Box::new(refusal)) }
     }
 
-    /// Returns true if a file exists that the job does not name for writing. That is so, too, if another run created it after the job's
-    /// files were looked at.
-    pub fn is_of_unnamed_file(&self) -> bool {
+    /// Returns true if a file exists that the job does not name for writing, or is empty where the job needs data. That is so, too, if
+    /// another run created it after the job's files were looked at.
+    pub fn is_of_new_file(&self) -> bool {
         let rule = self.refusal.as_ref().map(|refusal| &*refusal.rule);
-        matches!(rule, Some(Rule::ExistingTargetNotNamed { .. }))
+        matches!(rule, Some(Rule::ExistingTargetNotNamed { .. } | Rule::SizeBeyondTarget { target_bytes: 0, .. }))
     }
 
     /// The complete text, with options as in job files, or as the flags that set them.

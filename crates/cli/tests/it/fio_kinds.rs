@@ -85,6 +85,21 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
         assert_eq!((ran.code, jobs(&ran).len()), (Some(code), 3), "{ran:?}");
         assert!(ran.err.contains("job `a.3` was not started"), "{ran:?}");
     }
+    // Of several devices, those are used that have room; without a length the job fails, as in fio.
+    let short = Loop::new(&sandbox, "short.img", 12 << 20);
+    for (words, code, moved) in [
+        ("--offset=20M --size=30M", 0, vec![15 << 20]),
+        ("--offset=20M --filesize=30M", 0, vec![10 << 20]),
+        ("--size=1g --numjobs=3 --offset_increment=8M", 0, vec![76 << 20, 48 << 20, 60 << 20]),
+        ("--offset=20M", 1, vec![]),
+    ] {
+        let (disk, short) = (&disk.device, &short.device);
+        let line = format!("--output-format=json --name=a --filename={disk}:{short} --rw=read --bs=64k {words}");
+        let ran = fio(&sandbox, &line);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        let found: Vec<u64> = if moved.is_empty() { vec![] } else { jobs(&ran).iter().map(|job| job.2).collect() };
+        assert_eq!(found, moved, "{ran:?}");
+    }
     // A size that is less than a block is a mistake of the line, and refuses it all.
     let line = format!("--filename={} --bs=64k --name=a --size=33k --filesize=700k --name=b --size=64k", disk.device);
     fio(&sandbox, &line).assert_not_started("33k is less than one block of 64k");

@@ -152,6 +152,7 @@ pub(crate) fn plan_files(
     let spread_bytes = spread_bytes(values);
     let mut files = Vec::with_capacity(paths.len());
     let mut named = Named::of(values);
+    let mut left_out = None;
     for (index, path) in paths.iter().enumerate() {
         let file_count = paths.len() as u64;
         let own = values.get(FILESIZE).map(|(least, most)| {
@@ -160,7 +161,7 @@ pub(crate) fn plan_files(
         });
         let own = own.or(is_endless.then_some(OwnSize::Region(ENDLESS_BYTES / file_count)));
         let size = GivenSize { file_count, own, spread_bytes };
-        let file = if usage.opens_files {
+        let planned = if usage.opens_files {
             match values.look(path) {
                 Target::Unreadable(reason) => {
                     let rule = Rule::TargetUnreadable { path: path.clone(), reason };
@@ -169,18 +170,31 @@ pub(crate) fn plan_files(
                 Target::Present(_) if !is_named => {
                     return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path: path.clone() }));
                 }
-                Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut named)?,
-                Target::Missing => new_file(values, decisions, usage, path, size)?,
+                Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut named),
+                Target::Missing => new_file(values, decisions, usage, path, size),
             }
         } else {
-            untouched_file(values, usage, path, size)?
+            untouched_file(values, usage, path, size)
         };
-        let region_bytes = file.plan.size_bytes.saturating_sub(spread_bytes);
-        if region_bytes < usage.block_bytes_max {
+        let with_a_block = planned.and_then(|file| {
+            let region_bytes = file.plan.size_bytes.saturating_sub(spread_bytes);
+            if region_bytes >= usage.block_bytes_max {
+                return Ok(file);
+            }
             let rule = Rule::BlockBeyondSize { path: path.clone(), block_bytes: usage.block_bytes_max, region_bytes };
-            return Err(values.refuse(SIZE, rule));
+            Err(values.refuse(SIZE, rule))
+        });
+        match with_a_block {
+            Ok(file) => files.push(file),
+            Err(refusal) if paths.len() > 1 && leaves_out(values, &refusal.rule) => {
+                left_out.get_or_insert(refusal);
+                decisions.note(format!("`{path}` is not used, as in fio: it has no room for a block after the offset"));
+            }
+            Err(refusal) => return Err(refusal),
         }
-        files.push(file);
+    }
+    if let Some(refusal) = left_out.filter(|_| files.is_empty()) {
+        return Err(refusal);
     }
     if usage.opens_files && (usage.writes || usage.trims) {
         let carried = named.carried;
@@ -195,6 +209,17 @@ pub(crate) fn plan_files(
     }
     derive_file_values(values, decisions, usage, &files, is_named);
     Ok(files)
+}
+
+/// Returns true if a file that is refused by `rule` is left out of several, as in fio: it has no room for a block after the offset, and the
+/// job has a length.
+fn leaves_out(values: &Values, rule: &Rule) -> bool {
+    let has_length = values.is_set(FILESIZE) || values.get(SIZE).is_some_and(|size| size.bytes().is_some());
+    let has_no_room = match rule {
+        Rule::SizeBeyondTarget { offset_bytes, target_bytes, .. } => has_length && offset_bytes >= target_bytes,
+        rule => matches!(rule, Rule::BlockBeyondSize { .. }),
+    };
+    has_no_room && values.get(REGION_RULES) == RegionRules::Fio
 }
 
 /// Returns the paths, as they will be opened.
