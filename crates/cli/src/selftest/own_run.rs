@@ -51,9 +51,10 @@ impl OwnRun {
         options: &[&str],
         mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(READS).args(options).arg("--directory").arg(directory);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // The scratch files may cover the path of this program, but not its file.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("trueio").args(READS).args(options).arg("--directory").arg(directory);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let prepare = move || {
             // SAFETY: a plain call with numbers.
             if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
@@ -69,6 +70,15 @@ impl OwnRun {
     /// Returns the process for signals.
     pub(super) fn process(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.0)
+    }
+
+    /// Returns the first lines that a run printed which has ended without a success; `None`: it has not.
+    pub(super) fn failure(&mut self) -> Option<String> {
+        let ended = self.0.try_wait().ok().flatten().filter(|status| !status.success())?;
+        let mut text = String::new();
+        io::Read::read_to_string(self.0.stderr.as_mut()?, &mut text).ok()?;
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
+        Some(format!("{ended}: {}", lines.join(" ")))
     }
 
     /// Waits for the end, and returns the record.

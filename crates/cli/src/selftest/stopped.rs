@@ -79,7 +79,7 @@ fn stop(process: Pid, stops: &[(u64, u64)], interrupted: &AtomicBool) -> io::Res
 fn run_all(directory: &Path, interrupted: &AtomicBool) -> io::Result<Vec<RunRecord>> {
     // SAFETY: nothing is called between fork and exec.
     let start = |_: &Case| unsafe { OwnRun::start(directory, OPTIONS, || Ok(())) };
-    let runs = ALL.iter().map(start).collect::<io::Result<Vec<OwnRun>>>()?;
+    let mut runs = ALL.iter().map(start).collect::<io::Result<Vec<OwnRun>>>()?;
     let stopped = std::thread::scope(|scope| {
         let threads: Vec<_> = runs
             .iter()
@@ -91,7 +91,11 @@ fn run_all(directory: &Path, interrupted: &AtomicBool) -> io::Result<Vec<RunReco
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     });
-    stopped?;
+    if let Err(error) = stopped {
+        let failed =
+            runs.iter_mut().find_map(OwnRun::failure).map_or_else(String::new, |failure| format!(" ({failure})"));
+        return Err(io::Error::other(format!("{error}{failed}")));
+    }
     runs.into_iter().map(OwnRun::finish).collect()
 }
 
