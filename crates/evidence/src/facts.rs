@@ -163,7 +163,7 @@ impl<'a> PhaseFacts<'a> {
     }
 
     /// Returns the sum over all disks, and the share of other processes predicted from the idle baseline: at most all of it, and nothing if
-    /// requests were traced and hardly any of them was theirs.
+    /// requests were traced without a loss and hardly any of them was theirs.
     pub(crate) fn counted(&self, value: impl Fn(&DeviceCounters) -> u64) -> Counted {
         let mut counted = Counted { raw: 0, foreign: 0 };
         let is_alone = self.traced().is_ok_and(|trace| foreign_io::sees_no_others(self, trace));

@@ -68,7 +68,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let sentence = std::mem::take(&mut found.sentence);
         return disturbed(found, sentence);
     }
-    let is_free = trace.is_some_and(|trace| sees_no_others(facts, trace) && trace.lost_event_count == 0);
+    let is_free = trace.is_some_and(|trace| sees_no_others(facts, trace));
     for delta in &devices {
         let before = if is_free { None } else { busy_before(delta) };
         let is_before = before.is_some();
@@ -99,15 +99,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
 }
 
-/// Returns true if enough requests were traced, and hardly any was of others, or may have been. (Lost events are not of one process more
-/// than of another.)
+/// Returns true if enough requests were traced without a loss, and hardly any was of others, or may have been. (Lost events are of one
+/// processor, so they may be all that another process did.)
 pub(crate) fn sees_no_others(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> bool {
     // Our own threads write the filesystem's metadata, and may do other I/O, so a large amount proves nothing.
     let is_ours = facts.observation.has_peers || !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
     let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
     let is_others =
         exceeds(trace, trace.others, OTHERS_SHARE_MAX) || exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX);
-    trace.inseparable.is_none() && is_ours && is_long && !is_others
+    trace.inseparable.is_none() && is_ours && is_long && !is_others && trace.lost_event_count == 0
 }
 
 /// Why counters give no verdict about other processes.

@@ -348,7 +348,7 @@ impl Rows {
         self.kept.iter().map(|index| self.rows[*index]).map(|row| if has_bytes { row.1 } else { row.0 }).collect()
     }
 
-    /// Returns true if two parts differ by more I/Os than chance, and the limits of intervals, give a few.
+    /// Returns true if two parts differ by more I/Os than chance explains: by two standard deviations of their count, and one I/O.
     fn are_unlike_by_count(&self) -> bool {
         let count = self.kept.len();
         let ios = |part: usize| self.kept[count * part / PARTS..count * (part + 1) / PARTS].iter();

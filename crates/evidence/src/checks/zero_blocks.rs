@@ -28,7 +28,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return not_seen(
             NAME,
             SOURCE,
-            "No block that was read could be sampled: the files do not support direct I/O, or are short.",
+            "No sampled block was read: the files do not support direct I/O, or only a small part was read.",
         );
     };
     let found = format!("{} of {} blocks", worst.zeros, worst.blocks);

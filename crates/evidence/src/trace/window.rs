@@ -636,6 +636,29 @@ mod tests {
         assert!(!Thread::of(std::process::id() as i32, &BTreeSet::new()).is_kernel);
     }
 
+    /// Goal: what a thread of a program does is named after the program, requests and dirty pages. Method: a thread of this program with a name
+    /// of its own, described as one of others.
+    #[test]
+    fn a_thread_is_named_after_its_process() {
+        let of_others = OwnThreads { has_numbers: true, ..OwnThreads::default() };
+        let (own, name) = (std::process::id() as i32, thread_name(std::process::id() as i32).expect("a name"));
+        let thread = std::thread::Builder::new().name("job-0".to_owned());
+        let described = thread.spawn(move || {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            let by = Submitter { pid: number, ..by("job-0") };
+            let events = vec![event(10, 0, 8, "R", What::Issue(by)), event(20, 0, 8, "R", DONE)];
+            let mut window = Window::of(1, (0, 100), events, &of_others);
+            of_others.describe(&mut window);
+            let file = crate::trace::write_back::PageFile { backing: "254:0".to_owned(), inode: 7 };
+            let what = crate::trace::write_back::PageWhat::Dirtied(file);
+            (window, of_others.pages(vec![PageEvent { at_ns: 1, thread: number, what }]))
+        });
+        let (window, pages) = described.expect("a thread").join().expect("it ends");
+        let request = &window.requests[0];
+        assert_eq!((request.process, &window.names[usize::from(request.name)]), (own, &name));
+        assert_eq!((pages.dirtied[0].process, &pages.dirtied[0].name), (own, &name));
+    }
+
     fn issue() -> What {
         let mut comm = [0; 16];
         comm[..3].copy_from_slice(b"dd\0");

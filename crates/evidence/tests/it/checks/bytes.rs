@@ -3,7 +3,8 @@
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, RequestSum, TraceRecord, Verdict,
+    BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, RequestSum, TraceRecord, Transport,
+    Verdict,
 };
 
 #[test]
@@ -72,6 +73,10 @@ fn io_of_others_never_contradicts_and_does_not_replace_missing_io() {
     let traced = phase.judge();
     traced.assert("block_layer_bytes", Passed, "as many bytes as the calls returned");
     traced.assert("foreign_io", Passed, "while requests were traced");
+    // With lost events, what was traced says nothing about them.
+    phase.trace.as_mut().expect("a trace").lost_event_count = 1;
+    phase.judge().assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
+    phase.trace.as_mut().expect("a trace").lost_event_count = 0;
     phase.trace.as_mut().expect("a trace").others = RequestSum { count: 50, bytes: 50 * 4096 };
     phase.judge().assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
 }
@@ -145,7 +150,13 @@ fn without_a_disk_or_its_counters_the_check_is_not_seen() {
     assert_eq!(judgement.level, EvidenceLevel::E0);
     let mut off = Phase::honest_reads();
     off.targets[0].disks[0].counts_io = Fact::known(false, "queue/iostats");
-    off.judge().assert("block_layer_bytes", NotSeen, "iostats is 0");
+    let judgement = off.judge();
+    judgement.assert("block_layer_bytes", NotSeen, "iostats is 0");
+    assert_eq!((judgement.verdict, judgement.level), (Verdict::Unverified, EvidenceLevel::E0));
+    off.targets[0].disks[0].transport = Fact::known(Transport::Zram, "by hand");
+    let memory = off.judge();
+    memory.assert("block_layer_bytes", NotSeen, "is memory: the device is the processor");
+    assert_ne!(memory.verdict, Verdict::Supported, "{}", memory.report());
     let mut gone = Phase::honest_reads();
     gone.observation.devices.clear();
     gone.judge().assert("block_layer_bytes", NotSeen, "could not be read");
