@@ -29,7 +29,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use trueio_model::{JobPlan, OpMix};
+use trueio_model::{BlockSizes, JobPlan, OpMix};
 
 const VERSION: u64 = 7;
 const HEADER_BYTES: usize = 24;
@@ -41,18 +41,17 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TRUEIO\0\x01");
 /// No write in flight.
 const NOT_IN_FLIGHT: u64 = u64::MAX;
 
-/// Returns the most I/Os that the bytes of a job's limits permit, as far as nothing else ends it.
+/// Returns the most I/Os that the bytes of a job's limits permit; `u64::MAX` if these do not end it alone, or its blocks differ in size.
 fn steps_max(job: &JobPlan) -> u64 {
-    let limits = &job.limits;
-    if limits.is_time_based || job.zones.is_some() || job.replay.is_some() {
-        return u64::MAX;
+    let (limits, pattern) = (&job.limits, &job.pattern);
+    let ends_by_bytes = !limits.is_time_based && limits.ramp_ns == 0 && job.zones.is_none() && job.replay.is_none();
+    let is_alike = matches!(pattern.mix, OpMix::Only(_)) || pattern.read_sizes == pattern.write_sizes;
+    match pattern.write_sizes {
+        BlockSizes::Fixed(bytes) if ends_by_bytes && is_alike => {
+            limits.io_bytes.div_ceil(bytes).saturating_mul(limits.loops)
+        }
+        _ => u64::MAX,
     }
-    let pattern = &job.pattern;
-    let block_bytes = match pattern.mix {
-        OpMix::Only(_) => pattern.write_sizes.min_bytes(),
-        OpMix::ReadWrite { .. } => pattern.read_sizes.min_bytes().min(pattern.write_sizes.min_bytes()),
-    };
-    limits.io_bytes.div_ceil(block_bytes).saturating_mul(limits.loops)
 }
 
 /// How far a worker came.
