@@ -100,6 +100,12 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
         let found: Vec<u64> = if moved.is_empty() { vec![] } else { jobs(&ran).iter().map(|job| job.2).collect() };
         assert_eq!(found, moved, "{ran:?}");
     }
+    // A comparison leaves none out: what is missing was to be compared.
+    let line = format!(
+        "--name=a --filename={}:{} --rw=read --verify=crc32c --bs=64k --offset=20M --size=30M",
+        disk.device, short.device
+    );
+    fio(&sandbox, &line).assert_not_started("rule: size_beyond_target");
     // A size that is less than a block is a mistake of the line, and refuses it all.
     let line = format!("--filename={} --bs=64k --name=a --size=33k --filesize=700k --name=b --size=64k", disk.device);
     fio(&sandbox, &line).assert_not_started("33k is less than one block of 64k");

@@ -186,7 +186,7 @@ pub(crate) fn plan_files(
         });
         match with_a_block {
             Ok(file) => files.push(file),
-            Err(refusal) if paths.len() > 1 && leaves_out(values, &refusal.rule) => {
+            Err(refusal) if paths.len() > 1 && leaves_out(values, usage, path, &refusal.rule) => {
                 left_out.get_or_insert(refusal);
                 decisions.note(format!("`{path}` is not used, as in fio: it has no room for a block after the offset"));
             }
@@ -211,15 +211,16 @@ pub(crate) fn plan_files(
     Ok(files)
 }
 
-/// Returns true if a file that is refused by `rule` is left out of several, as in fio: it has no room for a block after the offset, and the
-/// job has a length.
-fn leaves_out(values: &Values, rule: &Rule) -> bool {
+/// Returns true if the device at `path`, which `rule` refuses, is left out of several, as in fio: it has no room for a block after the
+/// offset, and the job has a length. (fio makes a file longer.) A job that compares leaves nothing out.
+fn leaves_out(values: &JobInput<'_>, usage: &Use, path: &str, rule: &Rule) -> bool {
     let has_length = values.is_set(FILESIZE) || values.get(SIZE).is_some_and(|size| size.bytes().is_some());
     let has_no_room = match rule {
         Rule::SizeBeyondTarget { offset_bytes, target_bytes, .. } => has_length && offset_bytes >= target_bytes,
         rule => matches!(rule, Rule::BlockBeyondSize { .. }),
     };
-    has_no_room && values.get(REGION_RULES) == RegionRules::Fio
+    let is_device = || matches!(values.look(path), Target::Present(facts) if facts.kind == TargetKind::BlockDevice);
+    has_no_room && !usage.compares_existing && values.get(REGION_RULES) == RegionRules::Fio && is_device()
 }
 
 /// Returns the paths, as they will be opened.
