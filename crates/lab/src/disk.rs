@@ -136,7 +136,7 @@ impl Disk {
         self
     }
 
-    /// Gives a virtio disk one ring of so many entries: as many requests are in flight.
+    /// Gives a virtio disk one ring of `entries` entries: at most that number of requests are in flight.
     pub fn ring(mut self, entries: u16) -> Self {
         if let Attachment::VirtioBlk { ring } = &mut self.attachment {
             *ring = Some(entries);

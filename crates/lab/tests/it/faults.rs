@@ -174,7 +174,7 @@ fn a_queue_is_served_by_all_channels_of_a_simulated_disk() {
 }
 
 /// Goal: where the disk holds fewer requests than the job's queue has, its limit is named with its file: the queue of a SCSI disk, and
-/// the ring of a virtio disk. On disks that hold enough, nothing is said.
+/// the ring of a virtio disk. Of disks that hold enough, no limit is named.
 /// Method: disks of 20 ms with 64 channels keep a queue of 16 full, however slow the emulation.
 #[test]
 fn the_queue_of_a_disk_that_is_shorter_than_the_jobs_is_named() {
