@@ -997,6 +997,8 @@ export interface Handling {
   advice?: Advice;
   /** `e4defrag` allocates the blocks that an I/O moves in just before it, and frees those that it moved out after it; otherwise all of them are allocated before the first I/O. */
   allocates_each_donor?: boolean;
+  /** The job adds to the end that its files had when they were planned (`file_append`). */
+  appends?: boolean;
   /** Files are prepared, and no I/O is done. */
   creates_only?: boolean;
   /** Size of a huge page, in bytes, if the buffers are in huge pages. */

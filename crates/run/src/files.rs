@@ -374,6 +374,7 @@ mod tests {
             phase_begin_bytes_max: 0,
             access: FileAccess::Private,
             may_appear: true,
+            appends: false,
         }
     }
 
@@ -512,6 +513,48 @@ mod tests {
         std::os::unix::fs::symlink(&other, &path).expect("a link");
         prepare_of(Prepare::CreateFilled, true).expect_err("a link");
         assert_eq!(std::fs::read(&other).expect("a file"), [8; 4096]);
+    }
+
+    /// Goal: of two runs that create one file, the second may find it empty while planning. It uses the file with the planned length,
+    /// without writing to it; a job that appends, and a file of another length, are refused.
+    #[test]
+    fn a_file_that_was_empty_is_used_with_the_length_that_another_run_gave_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
+        let prepare_of = |prepare, sharing, is_stopped| {
+            let plan = FilePlan { extends_from: Some(0), ..file(&path, prepare) };
+            let stop = AtomicBool::new(is_stopped);
+            Prepared::default().prepare(&plan, None, sharing, &random(), &stop, &mut NoObserver)
+        };
+        let with_length = [Prepare::CreateFilled, Prepare::CreateAllocated, Prepare::CreateSparse];
+        for prepare in with_length.into_iter().chain([Prepare::CreateEmpty]) {
+            std::fs::write(&path, [7; 4096]).expect("a file");
+            prepare_of(prepare, alone(), false).expect("it has its length");
+            assert_eq!(std::fs::read(&path).expect("a file"), [7; 4096], "{prepare:?}");
+            for refused in [Sharing { appends: true, ..alone() }, Sharing { may_appear: false, ..alone() }] {
+                let line = trueio_model::error_line(&prepare_of(prepare, refused, false).expect_err("it grew"));
+                assert!(line.contains("it became longer after the run was planned"), "{line}");
+                assert_eq!(std::fs::read(&path).expect("a file"), [7; 4096], "{prepare:?}");
+            }
+        }
+        for (prepare, length) in
+            [(Prepare::CreateFilled, 100), (Prepare::CreateFilled, 5000), (Prepare::CreateEmpty, 5000)]
+        {
+            std::fs::write(&path, vec![7; length]).expect("a file");
+            let line = trueio_model::error_line(&prepare_of(prepare, alone(), false).expect_err("another length"));
+            assert!(line.contains(&format!("it has {length} bytes")), "{line}");
+            assert_eq!(std::fs::read(&path).expect("a file"), vec![7; length]);
+        }
+        // While another run fills it, it is not extended. The wait ends with the run, or after some time without growth.
+        for prepare in with_length {
+            let other = File::create(&path).expect("a file");
+            trueio_direct::try_lock(&other, trueio_direct::LockMode::Exclusive).expect("no other run has it");
+            let error = prepare_of(prepare, alone(), true).expect_err("stopped");
+            assert!(matches!(error, FileError::Stopped), "{error}");
+            assert_eq!(other.metadata().expect("a file").len(), 0, "{prepare:?}");
+        }
+        prepare_of(Prepare::CreateFilled, alone(), false).expect("the other run is stuck");
+        assert_eq!(std::fs::metadata(&path).expect("a file").len(), 4096);
     }
 
     /// Goal: the same for a file that the run does not extend beforehand, and that another program extends during an

@@ -19,7 +19,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
+use trueio_direct::{AlignedBuffer, DirectFile, LockError, LockMode, OpenOptions, Policy};
 use trueio_engine::{FileFill, unlink_same};
 use trueio_model::{Content, FilePlan, JobPlan, Prepare};
 
@@ -105,6 +105,41 @@ fn allocate_or_write(
     }
 }
 
+/// A lock of a file against other runs while it gets its length (flock(2)), so that two runs do not fill one file at the same time.
+/// Released when it is dropped.
+struct FillLock<'a>(Option<&'a File>);
+
+impl<'a> FillLock<'a> {
+    /// Waits for the lock while the file grows, and for [`STILL`] at one length. Returns without the lock after that, and where the
+    /// filesystem has no locks: the callers compare the length in any case.
+    fn take(file: &'a File, stop: &AtomicBool) -> Result<Self, FileError> {
+        let mut is_held = false;
+        await_growth(STILL, || {
+            if stop.load(Relaxed) {
+                return None;
+            }
+            match trueio_direct::try_lock(file, LockMode::Exclusive) {
+                Ok(()) => is_held = true,
+                Err(LockError::Held(_)) => return file.metadata().ok().map(|found| found.len()),
+                Err(_) => {}
+            }
+            None
+        });
+        match is_held {
+            false if stop.load(Relaxed) => Err(FileError::Stopped),
+            _ => Ok(Self(is_held.then_some(file))),
+        }
+    }
+}
+
+impl Drop for FillLock<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.0 {
+            let _ = trueio_direct::unlock(file);
+        }
+    }
+}
+
 /// Creates a file that must not exist yet, and fills it or allocates its space.
 pub(crate) fn create(
     file: &FilePlan,
@@ -113,7 +148,6 @@ pub(crate) fn create(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(File, Space), FileError> {
-    let end_bytes = sharing.end_bytes;
     let path = Path::new(&file.path);
     let created = OpenOptions::new()
         .read(true)
@@ -126,11 +160,30 @@ pub(crate) fn create(
     if file.remove_after {
         unlink_same(path, created.file()).map_err(|source| FileError::Unlink { path: file.path.clone(), source })?;
     }
+    let space = fill_created(&created, file, sharing, filling, stop, observer)?;
+    Ok((created.into_file(), space))
+}
+
+/// Gives a file that was just created its length, unless another run that found it empty did that meanwhile.
+fn fill_created(
+    created: &DirectFile,
+    file: &FilePlan,
+    sharing: Sharing,
+    filling: &Filling,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Space, FileError> {
+    let (end_bytes, path) = (sharing.end_bytes, Path::new(&file.path));
+    let has_length = !matches!(file.prepare, Prepare::CreateEmpty | Prepare::CreateReserved);
+    let _lock = if has_length { Some(FillLock::take(created.file(), stop)?) } else { None };
+    if has_length && sharing.may_appear && created.file().metadata().is_ok_and(|found| found.len() == end_bytes) {
+        return Ok(Space::AsPlanned);
+    }
     let (mut written, mut is_filled) = (0, false);
     let failed = |attempted, source| fill_error(file, attempted, 0, end_bytes, source);
     let mut fill_it = || {
         is_filled = true;
-        fill(&created, file, end_bytes, filling, &mut written, stop, observer)
+        fill(created, file, end_bytes, filling, &mut written, stop, observer)
     };
     let result = match file.prepare {
         Prepare::CreateFilled => fill_it().map(|()| Space::AsPlanned),
@@ -149,24 +202,20 @@ pub(crate) fn create(
             .map_err(|source| failed("setting its length", source)),
         _ => Ok(Space::AsPlanned),
     };
-    match result {
-        Ok(space) => Ok((created.into_file(), space)),
-        Err(error) => {
-            // A partly filled file under its final name would be mistaken for a complete one, so it is removed. A file
-            // longer than what was written here holds data that another program appended, and stays.
-            let own_bytes = match &error {
-                FileError::Stopped => written,
-                _ if is_filled => written + FILL_BYTES as u64,
-                _ => end_bytes,
-            };
-            let is_own = created.file().metadata().is_ok_and(|found| found.len() <= own_bytes);
-            if !file.remove_after && is_own {
-                // Does not remove another file that has the path now.
-                let _ = unlink_same(path, created.file());
-            }
-            Err(error)
-        }
+    let Err(error) = &result else { return result };
+    // A partly filled file under its final name would be mistaken for a complete one, so it is removed. A file
+    // longer than what was written here holds data that another program appended, and stays.
+    let own_bytes = match error {
+        FileError::Stopped => written,
+        _ if is_filled => written + FILL_BYTES as u64,
+        _ => end_bytes,
+    };
+    let is_own = created.file().metadata().is_ok_and(|found| found.len() <= own_bytes);
+    if !file.remove_after && is_own {
+        // Does not remove another file that has the path now.
+        let _ = unlink_same(path, created.file());
     }
+    result
 }
 
 /// Waits while `growing` returns the length of a file that another program fills, but no longer than `still` at one length. Returns
@@ -229,6 +278,9 @@ pub(crate) fn check_growth(file: &FilePlan, held: &Held, sharing: Sharing) -> Re
     let failed = |source| fill_error(file, "appending to it", file.offset_bytes, sharing.end_bytes, source);
     let entry = held.entry().map_err(|error| error.of("", &file.path))?;
     let length = std::fs::metadata(&entry.path).map_err(failed)?.len();
+    if sharing.may_be_filled_by_others(there) && length <= sharing.end_bytes {
+        return Ok(());
+    }
     if length > sharing.earlier_end_bytes.max(there) {
         let grown = format!("another program extended it after the run was planned: it has {length} bytes");
         return Err(failed(std::io::Error::other(grown)));
@@ -255,11 +307,16 @@ pub(crate) fn extend(
     let opened = std::fs::OpenOptions::new().read(true).append(true).open(&entry.path);
     let opened = opened.map_err(|source| failed("opening it to extend it", source))?;
     held.confirm(&opened).map_err(changed)?;
+    let lock = FillLock::take(&opened, stop)?;
     let length_of = |file: &File| Ok(file.metadata()?.len());
     let length = length_of(&opened).map_err(|source| failed("reading its length", source))?;
     if length < there {
         let source = io::Error::other(format!("it became shorter after the run was planned: it has {length} bytes"));
         return Err(failed("extending it", source));
+    }
+    if length > there && sharing.may_be_filled_by_others(there) {
+        drop(lock);
+        return await_appeared(file, held, end_bytes, stop).map(|()| Space::AsPlanned);
     }
     if length > there && sharing.begin_bytes_max >= there {
         // A job that appends would overwrite what another program added.
@@ -418,5 +475,36 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("a file").len(), 20 * 4096, "it is not truncated");
         assert!(!await_growth(Duration::from_secs(3600), || None), "a file that is not filled is not waited for");
         assert!(await_growth(Duration::from_millis(20), || Some(4096)), "the wait for a stuck run is bounded");
+    }
+
+    /// Goal: a run that created a file does not fill it once more after another run that found it empty.
+    /// Method: the file has its length before the first run has the lock.
+    #[test]
+    fn a_new_file_that_another_run_has_filled_is_not_filled_again() {
+        let folder = tempfile::tempdir().expect("a directory");
+        struct Silent;
+        impl Observer for Silent {}
+        let filled = |prepare, may_appear| {
+            let path = folder.path().join("shared");
+            std::fs::write(&path, [7; 4096]).expect("a file");
+            let created = OpenOptions::new().read(true).write(true).open(&path).expect("a file");
+            let file = FilePlan {
+                path: path.to_str().expect("UTF-8").to_owned(),
+                prepare,
+                remove_after: false,
+                offset_bytes: 0,
+                size_bytes: 4096,
+                extends_from: None,
+            };
+            let sharing = Sharing { end_bytes: 4096, may_appear, ..Sharing::of(&[], &file.path, 0) };
+            let filling = Filling { content: Content::random(), block_bytes: 4096, seed: 1 };
+            let stop = AtomicBool::new(false);
+            let made = fill_created(&created, &file, sharing, &filling, &stop, &mut Silent);
+            made.expect("it is filled");
+            trueio_direct::try_lock(created.file(), LockMode::Exclusive).expect("the lock was released");
+            std::fs::read(&path).expect("a file") == [7; 4096]
+        };
+        assert!(filled(Prepare::CreateFilled, true), "it is not filled again");
+        assert!(!filled(Prepare::CreateFilled, false), "no other run may fill it");
     }
 }

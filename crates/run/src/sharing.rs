@@ -19,6 +19,8 @@ pub(crate) struct Sharing {
     pub(crate) access: FileAccess,
     /// True if a file that appeared after planning may be used: no job removes it (`unlink_each_loop`).
     pub(crate) may_appear: bool,
+    /// True if a job adds to the end that the file had when it was planned (`file_append`).
+    pub(crate) appends: bool,
 }
 
 impl Sharing {
@@ -33,11 +35,13 @@ impl Sharing {
             phase_begin_bytes_max: 0,
             access: first.map_or(FileAccess::Private, |job| job.handling.new_files),
             may_appear: true,
+            appends: false,
         };
         for job in jobs {
             for file in job.files.iter().filter(|file| file.path == path) {
                 let end = file.offset_bytes + file.size_bytes;
                 sharing.may_appear &= !job.handling.remakes_each_pass && !file.remove_after;
+                sharing.appends |= job.handling.appends;
                 sharing.end_bytes = sharing.end_bytes.max(end);
                 sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
                 if job.phase == phase {
@@ -49,5 +53,11 @@ impl Sharing {
             }
         }
         sharing
+    }
+
+    /// Returns true if another run may give the file, which had `there` bytes when it was planned, its planned length: it was empty,
+    /// as a file that another run has just created, and no job appends to it or removes it.
+    pub(crate) fn may_be_filled_by_others(self, there: u64) -> bool {
+        there == 0 && self.may_appear && !self.appends
     }
 }

@@ -726,6 +726,7 @@ class Guard(TypedDict):
 class Handling(TypedDict):
     advice: "NotRequired[Advice]"
     allocates_each_donor: "NotRequired[bool]"
+    appends: "NotRequired[bool]"
     creates_only: "NotRequired[bool]"
     huge_page_bytes: "NotRequired[int]"
     invalidates_each_pass: "NotRequired[bool]"

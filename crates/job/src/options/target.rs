@@ -129,5 +129,6 @@ pub(crate) fn plan_handling(
         uring: &mut uring,
     };
     handling.remakes_each_pass = handling::plan_remaking(job, &mut decisions, remaking)?;
+    handling.appends = job.get(rows::FILE_APPEND);
     Ok(((handling, uring), decisions))
 }

@@ -63,6 +63,9 @@ pub struct Handling {
     /// The files are removed before each further pass over all of them, and created again, empty; within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remakes_each_pass: bool,
+    /// The job adds to the end that its files had when they were planned (`file_append`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub appends: bool,
     /// Locks between the workers of a phase that use one file.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub locking: Locking,
