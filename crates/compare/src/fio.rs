@@ -28,18 +28,22 @@ pub struct FioRow {
     pub error: i64,
 }
 
-/// The directions that moved something, in fio's order; sync calls are part of the writes they follow.
+/// The directions that moved something, in fio's order; sync calls are part of the writes they follow. If all jobs ran on one host, as
+/// with one client, their names are without it: they are compared with a local result, or one of another host.
 pub fn rows(run: &ForeignRun) -> Vec<FioRow> {
+    let host = run.jobs.first().and_then(|job| job.host.as_ref());
+    let is_one_host = run.jobs.iter().all(|job| job.host.as_ref() == host);
+    let prefix = host.filter(|_| is_one_host).map_or_else(String::new, |host| format!("{host}: "));
     let of_job = |job: &ForeignJob| {
         let moved = |op: &&ForeignOp| op.direction != ForeignDirection::Sync && op.io_count > 0;
         let is_one = job.ops.iter().filter(moved).count() == 1;
-        job.ops.iter().filter(moved).map(|op| row(run, job, op, is_one)).collect::<Vec<_>>()
+        job.ops.iter().filter(moved).map(|op| row(run, job, op, is_one, &prefix)).collect::<Vec<_>>()
     };
     run.jobs.iter().flat_map(of_job).collect()
 }
 
-/// `is_one`: the job has no other direction, so its CPU time is this one's.
-fn row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, is_one: bool) -> FioRow {
+/// `is_one`: the job has no other direction, so its CPU time is this one's. `prefix` is left out of its name.
+fn row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, is_one: bool, prefix: &str) -> FioRow {
     let mut options = run.global_options.clone();
     options.extend(job.options.clone());
     let headline = op.headline().filter(|latency| !latency.percentiles.is_empty());
@@ -66,7 +70,7 @@ fn row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, is_one: bool) -> FioR
         .into_iter()
         .filter_map(|(metric, value)| Some(Figure { metric, value: value.filter(|v| v.is_finite() && *v > 0.0)? }));
     FioRow {
-        name: format!("{} {}", job.name, op.direction),
+        name: format!("{} {}", job.name.strip_prefix(prefix).unwrap_or(&job.name), op.direction),
         options: options.into_iter().collect(),
         figures: figures.collect(),
         latency_kind: headline.map_or_else(String::new, |latency| latency.kind.to_string()),

@@ -3,7 +3,7 @@
 //! Latencies are nanoseconds in version 3. Version 2 is refused because it has microseconds under other names; later
 //! versions are refused because their format is unknown. The file may contain more than JSON: banners and warnings
 //! before it, other formats after it, documents of several runs, and with `--status-interval` several cumulative
-//! documents of one run, of which the last is the result. [`ForeignRun::notes`] lists the parts that were skipped.
+//! documents of one run, of which the last is the result; several may be the elements of an array. [`ForeignRun::notes`] lists the parts that were skipped.
 //!
 //! `json+` contains fio's histogram: the middle of each bucket and a count. It becomes a [`Histogram`]: a value was
 //! within 1/128 of the bucket's middle, and is reported within another 1/128. fio counts all latencies above 2^34 ns
@@ -39,6 +39,12 @@ pub enum ResultError {
     Version {
         /// The version in the document.
         found: String,
+    },
+    /// It is the result of no job.
+    #[error("this result of fio has no job: its `{key}` is empty, as when fio ended before a job began")]
+    NoJobs {
+        /// The key of the list of jobs.
+        key: &'static str,
     },
     /// A field is missing or invalid.
     #[error("this result of fio has no valid `{path}`")]
@@ -149,6 +155,9 @@ fn run(document: &str) -> Result<Run, ResultError> {
         .into_iter()
         .find_map(|key| Some((key, root.get(key)?.as_array()?)))
         .ok_or_else(|| ResultError::Field { path: "jobs".to_owned() })?;
+    if list.is_empty() {
+        return Err(ResultError::NoJobs { key });
+    }
     let mut jobs = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let at = JsonNode { path: format!("{key}[{index}]"), value };
@@ -180,8 +189,10 @@ fn documents(text: &str) -> (Vec<Result<&str, ResultError>>, bool) {
     let begin_of = |text: &str| {
         let mut at = 0;
         for line in text.split_inclusive('\n') {
-            if line.trim_start().starts_with('{') {
-                return Some(at);
+            // A result may be an element of an array.
+            let element = line.trim_start_matches(is_between);
+            if element.starts_with('{') {
+                return Some(at + line.len() - element.len());
             }
             // A script's banner may be in front of it.
             if line.trim_end().ends_with('{') && text[at + line.len()..].trim_start().starts_with("\"fio version\"") {
@@ -191,11 +202,12 @@ fn documents(text: &str) -> (Vec<Result<&str, ResultError>>, bool) {
         }
         None
     };
+    let is_other = |text: &str| !text.trim_matches(is_between).is_empty();
     let mut rest = text;
     let mut documents = Vec::new();
     let mut has_other_text = false;
     while let Some(begin) = begin_of(rest) {
-        has_other_text |= !rest[..begin].trim().is_empty();
+        has_other_text |= is_other(&rest[..begin]);
         rest = &rest[begin..];
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
         match stream.next() {
@@ -211,8 +223,13 @@ fn documents(text: &str) -> (Vec<Result<&str, ResultError>>, bool) {
             None => break,
         }
     }
-    has_other_text |= !rest.trim().is_empty();
+    has_other_text |= is_other(rest);
     (documents, has_other_text)
+}
+
+/// Returns true for characters around the elements of an array.
+fn is_between(character: char) -> bool {
+    character.is_whitespace() || "[],".contains(character)
 }
 
 /// A value of the document with its path, which errors report.
@@ -246,10 +263,8 @@ impl<'a> JsonNode<'a> {
 }
 
 fn job(at: &JsonNode<'_>, name: String) -> Result<ForeignJob, ResultError> {
-    let name = match at.value.get("hostname").and_then(Value::as_str) {
-        Some(host) => format!("{host}: {name}"),
-        None => name,
-    };
+    let host = at.value.get("hostname").and_then(Value::as_str).map(str::to_owned);
+    let name = host.as_ref().map_or_else(|| name.clone(), |host| format!("{host}: {name}"));
     let mut ops = Vec::new();
     for (key, direction) in
         [("read", ForeignDirection::Read), ("write", ForeignDirection::Write), ("trim", ForeignDirection::Trim)]
@@ -286,6 +301,7 @@ fn job(at: &JsonNode<'_>, name: String) -> Result<ForeignJob, ResultError> {
     let runtime_ms = at.number("job_runtime").ok().or(Some(longest_ms).filter(|ms| *ms > 0.0));
     Ok(ForeignJob {
         name,
+        host,
         error: at.value.get("error").and_then(Value::as_i64).ok_or_else(|| at.missing("error"))?,
         options: options(at.value.get("job options")),
         cpu_ns: cpu().zip(runtime_ms).map(|(percent, ms)| percent / 100.0 * ms * 1e6),

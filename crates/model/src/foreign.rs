@@ -30,6 +30,8 @@ pub struct ForeignRun {
 pub struct ForeignJob {
     /// Its name; with `--client` preceded by the host.
     pub name: String,
+    /// The host on which it ran, with `--client`.
+    pub host: Option<String>,
     /// The error number it ended with; 0 if none, 84 after a failed verification.
     pub error: i64,
     /// Its own options, as fio lists them.

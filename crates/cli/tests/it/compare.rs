@@ -296,7 +296,12 @@ fn bad_records_are_described_in_the_error() {
         ("empty", String::new(), "not JSON"),
         ("nothing", empty_run, "nothing was measured"),
         ("fio-broken", "{\"fio version\" : \"fio-3.42\", \"jobs\" : [".to_owned(), "is not a valid result of fio"),
-        ("fio-idle", "{\"fio version\" : \"fio-3.42\", \"jobs\" : []}".to_owned(), "no I/O"),
+        ("fio-without-jobs", "{\"fio version\" : \"fio-3.42\", \"jobs\" : []}".to_owned(), "has no job"),
+        (
+            "fio-idle",
+            "{\"fio version\" : \"fio-3.42\", \"jobs\" : [{\"jobname\": \"j\", \"error\": 0}]}".to_owned(),
+            "no I/O",
+        ),
     ];
     for (name, content, sentence) in cases {
         let path = sandbox.aside(&format!("{name}.json"));

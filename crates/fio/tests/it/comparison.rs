@@ -29,6 +29,21 @@ fn rates_percentiles_and_cpu_are_read_and_idle_directions_left_out() {
     assert_eq!(row.options, [("bs".to_owned(), "4k".to_owned()), ("rw".to_owned(), "randread".to_owned())]);
 }
 
+#[test]
+fn jobs_of_one_client_have_the_names_of_local_jobs() {
+    let names = |text: &str| rows(&parse_fio(text).unwrap()).into_iter().map(|row| row.name).collect::<Vec<_>>();
+    let local = sample();
+    let of_host = |host: &str| {
+        let job = local[local.find("\"jobs\":[").unwrap() + 8..local.rfind("]}").unwrap()].to_owned();
+        job.replacen("{\"jobname\"", &format!("{{\"hostname\":\"{host}\",\"jobname\""), 1)
+    };
+    let clients = |jobs: &[String]| format!("{{\"fio version\":\"fio-3.42\",\"client_stats\":[{}]}}", jobs.join(","));
+    assert_eq!(names(&local), ["j read"]);
+    assert_eq!(names(&clients(&[of_host("a")])), ["j read"]);
+    assert_eq!(names(&clients(&[of_host("a"), of_host("a")])), ["j read", "j read"]);
+    assert_eq!(names(&clients(&[of_host("a"), of_host("b")])), ["a: j read", "b: j read"]);
+}
+
 proptest! {
     #[test]
     fn whatever_can_be_read_has_figures_that_are_positive_numbers(

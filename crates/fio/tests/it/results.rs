@@ -226,6 +226,40 @@ fn every_run_of_a_text_is_read_and_what_is_none_is_named() {
 }
 
 #[test]
+fn the_elements_of_an_array_are_read_like_results_that_follow_each_other() {
+    let (one, other) = (sample("err_enospc.json"), sample("cli_global_two_jobs.json"));
+    let in_one_line = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap().to_string();
+    let (short, shorter) = (in_one_line(&one), in_one_line(&other));
+    for array in [
+        format!("[{one},{other}]"),
+        format!("[\n  {one},\n  {other}\n]\n"),
+        format!("[{short}, {shorter}]"),
+        format!("[ {short}\n, {shorter} ]"),
+    ] {
+        let runs = parse_all(&array).expect("an array of results");
+        assert_eq!(runs.iter().map(|run| run.jobs[0].name.as_str()).collect::<Vec<_>>(), ["err", "a"]);
+        assert!(runs.iter().all(|run| run.notes.is_empty() && run.json.starts_with('{')), "{runs:?}");
+    }
+    assert!(matches!(parse_all("[]"), Err(ResultError::NoJson)));
+    let runs = parse_all(&format!("[{{\"a\": 1}}, {short}]")).unwrap();
+    assert!(runs.len() == 1 && runs[0].notes[0].starts_with("document 1 of 2 was left out"), "{runs:?}");
+}
+
+#[test]
+fn a_result_without_jobs_is_refused_with_the_reason() {
+    for key in ["jobs", "client_stats"] {
+        let text = format!("{{\"fio version\": \"fio-3.42\", \"{key}\": []}}");
+        let error = parse_fio(&text).expect_err("no job").to_string();
+        assert_eq!(
+            error,
+            format!("this result of fio has no job: its `{key}` is empty, as when fio ended before a job began")
+        );
+        let runs = parse_all(&format!("{text}\n{}", sample("err_enospc.json"))).unwrap();
+        assert!(runs.len() == 1 && runs[0].notes[0].contains("has no job"), "{runs:?}");
+    }
+}
+
+#[test]
 fn a_warning_before_the_json_is_skipped_with_a_note() {
     let run = read("warn_stdout.txt");
     assert_eq!(run.jobs[0].name, "warn");
