@@ -78,6 +78,9 @@ const STONEWALL: &str = "metadata phases end when all items are done";
 const STONEWALL_HINT: &str = "set fewer items with `-n`";
 const DATA: &str = "the content of files is random, and is not compared";
 
+/// The most items of a task: the range of the option that counts files.
+const ITEMS_MAX: u64 = 1 << 32;
+
 const KNOWN: &[Known] = &[
     used('a', true),
     used('b', true),
@@ -249,11 +252,27 @@ impl Mdtest {
             (0, None) => {
                 return Err("mdtest needs the number of items\n\nhint: set `-n 1000` for each task, or `-I 10` for each directory".into());
             }
-            (0, Some(each)) => self.items = each.saturating_mul(holders),
+            (0, Some(each)) => {
+                self.items = each.saturating_mul(holders);
+                if self.items > ITEMS_MAX {
+                    let tree = format!("`-z {} -b {branch}`", self.depth);
+                    let (each, counted) =
+                        (format!("`-I {each}`"), if self.in_leaves { "leaves" } else { "directories" });
+                    return Err(format!(
+                        "{each} items in each of the {counted} of the tree ({tree}) are more than {ITEMS_MAX}, the most of a \
+                         task\n\nhint: set a smaller tree, or fewer items"
+                    ));
+                }
+            }
             (_, Some(each)) => {
                 return Err(format!(
                     "`-n` with `-I {each}` of mdtest is not done here\n  because: it makes several trees\n\nhint: set only one of \
                      them"
+                ));
+            }
+            (items, None) if items > ITEMS_MAX => {
+                return Err(format!(
+                    "`-n {items}` is more than {ITEMS_MAX}, the most of a task\n\nhint: set fewer items"
                 ));
             }
             (items, None) => {

@@ -103,7 +103,8 @@ fn unknown(program: &str, word: &str) -> String {
 /// Refuses an option, or notes that it changes nothing.
 fn note(program: &str, option: &Known, value: &str, notes: &mut Vec<String>) -> Result<(), String> {
     let mut typed = option.dashed();
-    if option.takes_value {
+    // (What looks like the next option is none that the user would call its value.)
+    if option.takes_value && !value.starts_with('-') {
         typed = format!("{typed} {value}");
     }
     match option.fate {

@@ -112,3 +112,21 @@ fn every_option_of_mdtest_is_known() {
         assert!(KNOWN.iter().any(|known| known.letter == letter), "-{letter}");
     }
 }
+
+#[test]
+fn a_refusal_names_options_and_values_as_they_were_typed() {
+    let refused = |line: &str| Mdtest::read(&words(line), &mut Vec::new()).expect_err(line);
+    for (line, tree) in [
+        ("-z 200 -b 10 -I 10", "`-I 10` items in each of the directories of the tree (`-z 200 -b 10`)"),
+        ("-L -z 40 -b 2 -I 3", "`-I 3` items in each of the leaves of the tree (`-z 40 -b 2`)"),
+    ] {
+        let error = refused(line);
+        assert!(error.starts_with(&format!("{tree} are more than 4294967296, the most of a task")), "{error}");
+    }
+    assert!(refused("-n 5000000000").starts_with("`-n 5000000000` is more than 4294967296"));
+    assert!(refused("-z 200 -b 10 -n 5").contains("`-n 5` are fewer items"));
+    for line in ["-B -d /mnt", "-B -n 10", "-d /mnt -B -n 10"] {
+        assert!(refused(line).starts_with("`-B` of mdtest is not done here\n"), "{}", refused(line));
+    }
+    assert!(refused("-B 1 -n 10").starts_with("`-B 1` of mdtest"));
+}
