@@ -382,10 +382,7 @@ pub enum Rule {
         path: String,
     },
     /// The region ends beyond an existing target.
-    #[error(
-        "the region of {} from offset {} ends beyond `{path}`, whose size is {}",
-        format_bytes(*size_bytes), format_bytes(*offset_bytes), format_bytes(*target_bytes)
-    )]
+    #[error("{}", beyond_target(path, [*offset_bytes, *size_bytes, *target_bytes], *filesize_bytes))]
     SizeBeyondTarget {
         /// The target.
         path: String,
@@ -395,6 +392,8 @@ pub enum Rule {
         size_bytes: u64,
         /// Size of the target, in bytes.
         target_bytes: u64,
+        /// Where `filesize` ends the file, in bytes, if the target goes on after it; `None`: the target ends.
+        filesize_bytes: Option<u64>,
     },
     /// The files do not fit.
     #[error(
@@ -523,6 +522,18 @@ pub enum Rule {
 }
 
 /// `` `a`, `b` ``.
+/// Returns where a region ends, given by its offset, its length and the size of its target, and where it may end.
+fn beyond_target(path: &str, [offset, size, target]: [u64; 3], filesize_bytes: Option<u64>) -> String {
+    let [offset, size, target] = [offset, size, target].map(format_bytes);
+    match filesize_bytes {
+        Some(end) => {
+            let end = format_bytes(end);
+            format!("the job begins at {offset} of `{path}`, of which `filesize` uses the first {end}: nothing is left")
+        }
+        None => format!("the region of {size} from offset {offset} ends beyond `{path}`, whose size is {target}"),
+    }
+}
+
 fn quoted(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -93,6 +93,7 @@ impl Rule {
             Rule::SizeMissing { .. } => "set `size`, such as `size = \"1g\"`",
             Rule::SizeUnknown { .. } => "set `size`",
             Rule::PercentOfNothing { .. } => "set it in bytes, such as `1g`",
+            Rule::SizeBeyondTarget { filesize_bytes: Some(_), .. } => "set a larger `filesize`, or a smaller `offset`",
             Rule::SizeBeyondTarget { target_bytes, offset_bytes, .. } => {
                 return size_hint(target_bytes.saturating_sub(*offset_bytes));
             }

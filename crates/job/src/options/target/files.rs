@@ -391,7 +391,10 @@ pub(crate) fn existing_file(
     if lacking_bytes > 0 && usage.compares_existing && !is_device {
         let (path, size_bytes) = (path.to_owned(), size_bytes + lacking_bytes);
         let target_bytes = facts.size_bytes.value.unwrap_or(0) + added;
-        return Err(values.refuse(SIZE, Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes }));
+        return Err(values.refuse(
+            SIZE,
+            Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes, filesize_bytes: None },
+        ));
     }
     if lacking_bytes > 0 {
         note_shorter(values, decisions, path, is_device, size_bytes);
@@ -442,7 +445,8 @@ fn region_of_existing(
             let region = appended_region(values, target_bytes + added, wanted)?;
             if !may_grow {
                 let (path, Region { offset_bytes, size_bytes, .. }) = (path.to_owned(), region);
-                let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
+                let rule =
+                    Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes, filesize_bytes: None };
                 return Err(values.refuse(FILE_APPEND, rule));
             }
             Ok(region)
@@ -489,7 +493,10 @@ fn no_region(values: &Values, path: &str, target_bytes: u64, why: NoRegion) -> R
         NoRegion::SizeMissing => values.refuse(SIZE, Rule::SizeMissing { path }),
         NoRegion::Beyond { option, offset_bytes, size_bytes } => {
             let option = if option.name == SIZE.name && !values.is_set(SIZE) { OFFSET.row() } else { option };
-            values.refuse(option, Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes })
+            let filesize_bytes = Some(values.get(FILESIZE).map_or(u64::MAX, |(least, _)| least))
+                .filter(|end| option.name == FILESIZE.name && *end <= offset_bytes && offset_bytes < target_bytes);
+            let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes, filesize_bytes };
+            values.refuse(option, rule)
         }
         NoRegion::TooLarge => {
             let reason = "the region ends beyond 2^63 bytes".into();
