@@ -16,10 +16,10 @@ use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
-use trueio_job::options::limits::rows::IO_SIZE;
+use trueio_job::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
 use trueio_job::options::process::rows::UID;
-use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SIZE};
+use trueio_job::options::target::rows::{FILE_APPEND, FILESIZE, OFFSET_INCREMENT, REGION_NUMBER, SIZE};
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
@@ -42,6 +42,7 @@ pub fn meet_targets(
     for spec in jobs {
         let of_job = [
             name_devices(spec, facts),
+            without_empty_files(spec, facts, settings),
             await_filled(spec, facts),
             without_state(spec, facts),
             without_polling(spec, facts),
@@ -173,6 +174,45 @@ fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
     let note = once_each(&mut named, spec);
     spec.set("filename", write_paths(&named), origin);
     note
+}
+
+/// Leaves out named files that have no length, where the job has no size and another of its files has one: fio does no I/O in them. Missing
+/// ones only if the job writes (fio creates them empty; a job that just reads, or trims, fails). Returns a note.
+fn without_empty_files(spec: &mut JobSpec, facts: &dyn FactsSource, settings: &Settings) -> Option<String> {
+    let given = spec.options.get("filename")?;
+    let (origin, names) = (given.origin.clone(), read_paths(spec, "filename", ValueKind::Paths));
+    // (A size may be zones, too.)
+    let has_bytes = spec.options.get(SIZE.name).is_some_and(|size| !size.text.ends_with('%'));
+    let has_size = has_bytes || spec.options.contains_key(FILESIZE.name);
+    let opens = IOENGINE.value_in(spec).is_some_and(|engine| engine.opens_files() && !engine.works_on_names());
+    let is_compared = spec.options.contains_key("read_iolog") || VERIFY_ONLY.value_in(spec);
+    if names.len() < 2 || has_size || !opens || is_compared || FILE_APPEND.value_in(spec) || FILL_DEVICE.value_in(spec)
+    {
+        return None;
+    }
+    let direction = RW.value_in(spec).direction;
+    let may_create =
+        matches!(direction, Direction::Write | Direction::ReadWrite) && forbidding(spec, settings).is_none();
+    let is_used = |path: &String| match facts.look(path) {
+        Target::Missing => !may_create,
+        Target::Present(found) => found.kind != TargetKind::File || found.size_bytes.value != Some(0),
+        Target::Unreadable(_) => true,
+    };
+    let has_length = |path: &String| matches!(facts.look(path), Target::Present(_)) && is_used(path);
+    let paths = in_directory(spec, names.iter());
+    if !paths.iter().any(has_length) {
+        return None;
+    }
+    let (used, unused): (Vec<_>, Vec<_>) = names.into_iter().zip(&paths).partition(|(_, path)| is_used(path));
+    let first = unused.first()?.1;
+    let files = match unused.len() {
+        1 => format!("`{first}` is"),
+        count => format!("`{first}` and {} other files are", count - 1),
+    };
+    let note = format!("{files} not used, as in fio: without `size`, a file that is missing or empty has no length");
+    let used: Vec<String> = used.into_iter().map(|(name, _)| name).collect();
+    spec.set("filename", write_paths(&used), origin);
+    Some(note)
 }
 
 /// Waits for the files that a job reads while another program fills them: two runs that share a file may begin at the same time, and
