@@ -116,6 +116,116 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
     assert_eq!(jobs(&ran), [("b".to_owned(), 0, 4 << 20, 0)]);
 }
 
+/// Goal: without a size, files that are missing or empty are left out if the job has another file, as in fio. A job that just reads, and
+/// lacks a file, fails.
+#[test]
+fn of_several_files_those_without_a_length_are_left_out() {
+    for (rw, more, code, moved) in [
+        ("write", "", 0, [0, 65536]),
+        ("write", "--size=50%", 0, [0, 32768]),
+        ("read", "", 1, [0, 0]),
+        ("write", "--allow_file_create=0", 1, [0, 0]),
+    ] {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
+        let ran = fio(&sandbox, &format!("--output-format=json --name=j --filename=f:g:h --rw={rw} {more}"));
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(!sandbox.path("g").exists());
+        if code == 0 {
+            assert_eq!(jobs(&ran), [("j".to_owned(), 0, moved[0], moved[1])]);
+            assert!(ran.out.contains("`g` and 1 other files are not used, as in fio"), "{ran:?}");
+        }
+    }
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
+    fs::write(sandbox.path("g"), "").expect("a file");
+    let ran = fio(&sandbox, "--output-format=json --name=j --filename=g:f --rw=read");
+    assert_eq!((ran.code, jobs(&ran)), (Some(0), vec![("j".to_owned(), 0, 65536, 0)]), "{ran:?}");
+    assert!(ran.out.contains("`g` is not used, as in fio"), "{ran:?}");
+    // With a size both get their share, and without a file that has a length the job fails.
+    let ran = fio(&sandbox, "--output-format=json --name=j --filename=f:new --rw=write --size=64k");
+    assert_eq!((ran.code, jobs(&ran)[0].3), (Some(0), 65536), "{ran:?}");
+    assert_eq!(fs::metadata(sandbox.path("new")).expect("a file").len(), 32768);
+    fio(&sandbox, "--name=j --filename=g:x --rw=write").assert_not_started("rule: size_missing");
+}
+
+/// Goal: a percentage above 100 of an offset is accepted: what begins there does no I/O in a file that exists, and begins at 0 in a new one.
+#[test]
+fn an_offset_of_more_than_a_whole_file_is_read_as_in_fio() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
+    let line = "--output-format=json --name=j --filename=f --rw=read --numjobs=3 --offset_increment=";
+    for percent in ["100%", "101%", "200%", "1000%"] {
+        let ran = fio(&sandbox, &format!("{line}{percent}"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(jobs(&ran), [("j".to_owned(), 0, 65536, 0)]);
+    }
+    fio(&sandbox, "--name=j --filename=f --rw=read --offset=120%").assert_not_started("nothing is left");
+    let line = "--output-format=json --name=j --rw=write --size=64k --filename=";
+    for (file, more) in [("new", "--offset_increment=200% --numjobs=2"), ("newer", "--offset=120% --numjobs=2")] {
+        let ran = fio(&sandbox, &format!("{line}{file} {more}"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(jobs(&ran).iter().map(|job| job.3).collect::<Vec<_>>(), [65536; 2]);
+    }
+    fio(&sandbox, "--name=j --filename=f --rw=read --size=120%").assert_not_started("0 to 100");
+}
+
+/// Goal: of a list of percentiles 0 is left out, with a warning, and the others are reported.
+#[test]
+fn a_percentile_of_0_is_left_out_with_a_warning() {
+    let sandbox = Sandbox::new();
+    for (list, kept) in [("0:50", vec!["50.000000"]), ("50:0:99", vec!["50.000000", "99.000000"]), ("0.0", vec![])] {
+        let ran =
+            fio(&sandbox, &format!("--output-format=json --name=j --size=64k --rw=write --percentile_list={list}"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("0 is no percentile"), "{ran:?}");
+        let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let found = document["jobs"][0]["write"]["clat_ns"]["percentile"].as_object().expect("percentiles");
+        match kept.is_empty() {
+            true => assert!(found.len() > 10, "fio's default: {found:?}"),
+            false => assert_eq!(found.keys().collect::<Vec<_>>(), kept),
+        }
+    }
+}
+
+/// Goal: as in fio, a section's name is all but the last character of its line.
+#[test]
+fn a_section_with_text_after_its_bracket_has_fios_name() {
+    let sandbox = Sandbox::new();
+    for (header, name) in [("[a]b", "a]"), ("[a]]", "a]"), ("[a]bc", "a]b"), ("[a] # b", "a"), ("[é]ü", "é]")] {
+        fs::write(sandbox.path("job.fio"), format!("[global]x\nsize=4k\n{header}\nrw=write\nfilename=f\n"))
+            .expect("a file");
+        let ran = fio(&sandbox, "--output-format=json job.fio");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(jobs(&ran)[0].0, name);
+    }
+}
+
+/// Goal: a refusal names values as fio has them, and the option that ends the region.
+#[test]
+fn a_refused_value_is_explained_in_fios_words() {
+    let sandbox = Sandbox::new();
+    for word in ["direct=2", "direct=x", "invalidate=2", "do_verify=2", "end_fsync=x", "unlink=2"] {
+        let ran = fio(&sandbox, &format!("--name=j --size=4k --{word}"));
+        let (name, value) = word.split_once('=').expect("a value");
+        ran.assert_not_started(&format!("`{name}`: `{value}` is not 0 or 1"));
+        assert!(
+            !ran.err.contains("require`,") && !ran.err.contains("`true`") && !ran.err.contains("it takes"),
+            "{ran:?}"
+        );
+    }
+    if lacks("loop") {
+        return;
+    }
+    let disk = Loop::new(&sandbox, "disk.img", 8 << 20);
+    let line = format!("--name=j --rw=read --filename={} --filesize=2m --offset=", disk.device);
+    for (offset, end) in [("2m", "the first 2 MiB"), ("4m", "the first 2 MiB"), ("16m", "whose size is 8 MiB")] {
+        let ran = fio(&sandbox, &format!("{line}{offset}"));
+        ran.assert_not_started(end);
+        assert!(!ran.err.contains("`--size`"), "{ran:?}");
+    }
+}
+
 /// Goal: a link below `/dev` that only root can change is the name of its device; in a directory that others can write, it is a link.
 /// Method: links as of device managers, in a directory of the test's own; to a link, and relative.
 #[test]

@@ -140,30 +140,34 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the name of a section; `rest` follows its opening bracket.
+    /// Reads the name of a section; `rest` follows its opening bracket. As in fio, the name is all but the last character, whether that is a
+    /// bracket or not: `[a]b` is the section `a]`.
     fn section(&mut self, line: &Content<'_>, rest: &str) {
-        match rest.split_once(']') {
-            Some((name, "")) if name.len() <= SECTION_BYTES_MAX => {
-                self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
-            }
-            Some((_, "")) => {
+        let after = rest.split_once(']').map(|(_, after)| after);
+        let end = rest.char_indices().next_back().map_or(0, |(at, _)| at);
+        let name = &rest[..end];
+        match after {
+            _ if name.len() > SECTION_BYTES_MAX => {
                 let message = format!("a section's name is longer than {SECTION_BYTES_MAX} bytes");
                 self.problems.add(Refused::SectionLine, line.all(), message, None);
             }
             // (fio ignores it; an option there would be lost.)
-            Some((name, after)) if !after.contains('=') && name.len() <= SECTION_BYTES_MAX => {
-                self.problems
-                    .warn(format!("`{}` after the section's name `[{name}]` is ignored, as in fio", after.trim()));
-                self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
-            }
-            Some((name, after)) => {
-                let message = format!("`{}` follows a section's name", after.trim());
-                let (kind, at) = (Refused::SectionLine, line.position(1 + name.len() + 1..line.text.len()));
-                self.problems.add(kind, at, message, kind.hint());
+            Some(option) if option.contains('=') => {
+                let message = format!("`{}` follows a section's name", option.trim());
+                let at = line.position(line.text.len() - option.len()..line.text.len());
+                self.problems.add(Refused::SectionLine, at, message, Refused::SectionLine.hint());
             }
             None => {
                 let hint = Some("write `[name]`".to_owned());
                 self.problems.add(Refused::SectionLine, line.all(), "a section's name has no closing bracket", hint);
+            }
+            Some(after) => {
+                if !after.is_empty() {
+                    let text = line.text;
+                    self.problems
+                        .warn(format!("`{text}` is the section `{name}`, as in fio: its last character is left out"));
+                }
+                self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
             }
         }
     }

@@ -3,14 +3,13 @@
 use super::options::find;
 use super::problem::{FioProblem, Problems};
 use super::refusals::Refused;
-use super::value::{BadValue, KbBase, read_number, translate};
+use super::value::{self, BadValue, KbBase, read_number, translate};
 use super::{PRESET, Section, Settings, Surroundings, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::OptionRow;
 use trueio_job::options::engine::rows::IOENGINE;
 use trueio_job::options::pattern::rows::{Direction, RW};
 use trueio_job::options::target::rows::NRFILES;
-use trueio_job::table::value_hint;
 use trueio_model::{EngineKind, JobSpec, Origin, switch_of};
 
 /// The state that is kept from job to job.
@@ -138,7 +137,7 @@ impl JobWords<'_> {
         match translate(row, word.text(), self.base_of(name)) {
             Ok(text) => Some(text),
             Err(bad) => {
-                let hint = value_hint(row, word.text(), &bad.message);
+                let hint = value::hint(row, word.text(), &bad.message);
                 let message = format!("`{}`: {}", word.spelled(), bad.message);
                 problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
                 None

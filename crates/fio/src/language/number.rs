@@ -1,7 +1,7 @@
 //! Numbers that text follows: what fio reads of them, and what it ignores.
 
 use super::options::{FioOption, Kind};
-use super::value::{KbBase, read_number};
+use super::value::{KbBase, is_fios_switch, read_number};
 use std::ops::Range;
 use trueio_job::option::OptionRow;
 use trueio_job::options::limits::rows::STARTDELAY;
@@ -136,7 +136,7 @@ pub(super) fn used(option: FioOption, text: &str) -> Range<usize> {
     }
     let is_switch = match option.row() {
         // (fio has no further words for these two.)
-        Some(row) => row.kind == ValueKind::Bool || ["direct", "invalidate"].contains(&row.name),
+        Some(row) => is_fios_switch(row),
         None => matches!(option.kind(), Kind::Flag | Kind::Bool),
     };
     // `per_job_logs=0/1`: of a switch fio reads the digits, and ignores all that follows.
@@ -184,7 +184,7 @@ fn separators(option: FioOption) -> Option<&'static [char]> {
 }
 
 /// Returns a list as fio reads it, and why it reads another one than was typed: of each calculation the first number, of more than
-/// 20 percentiles the first 20. `None`: it reads the value as typed.
+/// 20 percentiles the first 20. Percentiles of 0, at which fio's list ends, are left out. `None`: it reads the value as typed.
 pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'static str)> {
     let separators = separators(option)?;
     let mut read = String::new();
@@ -200,6 +200,14 @@ pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'stat
         count += 1;
     }
     read.push_str(used_of_item(rest));
+    if option.name() == PERCENTILE_LIST.name {
+        let is_zero = |item: &&str| item.trim().parse() == Ok(0.0);
+        if read.split(':').any(|item| is_zero(&item)) {
+            let kept: Vec<&str> = read.split(':').filter(|item| !is_zero(item)).collect();
+            let kept = if kept.is_empty() { option.default_text() } else { kept.join(":") };
+            return Some((kept, "0 is no percentile, and ends fio's list"));
+        }
+    }
     (read != text).then_some((read, NOT_CALCULATED))
 }
 

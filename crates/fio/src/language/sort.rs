@@ -6,7 +6,7 @@ use super::number;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::refusals::Refused;
-use super::value::{BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
+use super::value::{self, BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
 use super::{Section, Word, pattern};
 use std::collections::BTreeMap;
 use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
@@ -14,7 +14,7 @@ use trueio_job::options::durability::rows::Invalidate;
 use trueio_job::options::limits::rows::IO_SIZE;
 use trueio_job::options::pattern::rows::{Direction, Operations, RW, ZONESIZE, ZONESKIP};
 use trueio_job::options::target::rows::{FILESIZE, SIZE};
-use trueio_job::table::{TABLE, overlay, value_hint};
+use trueio_job::table::{TABLE, overlay};
 use trueio_job::value::{EXTENT_BYTES_MAX, write_bytes, zones};
 use trueio_model::{JobSpec, SpecValue, switch_of};
 
@@ -371,7 +371,7 @@ fn take(
             values.insert(row.name, SpecValue { text, origin: word.origin() });
         }
         Err(bad) => {
-            let hint = value_hint(row, text, &bad.message);
+            let hint = value::hint(row, text, &bad.message);
             let message = format!("`{}`: {}", word.spelled(), bad.message);
             problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
         }

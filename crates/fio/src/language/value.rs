@@ -8,6 +8,9 @@
 //! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
 
 use trueio_job::option::OptionRow;
+use trueio_job::options::durability::rows::{DIRECT, INVALIDATE};
+use trueio_job::options::target::rows::{OFFSET, OFFSET_INCREMENT};
+use trueio_job::table::value_hint;
 use trueio_job::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
 use trueio_model::switch_of;
 
@@ -238,6 +241,11 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
             None => text.to_owned(),
         },
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
+        // Of all that begins at the end of a file or after it, nothing is left, as of a percentage of a new file.
+        ValueKind::Extent if [OFFSET.name, OFFSET_INCREMENT.name].contains(&row.name) => {
+            let share = text.trim().strip_suffix('%').and_then(|share| share.parse::<u64>().ok());
+            if share.is_some_and(|share| share > 100) { "100%".to_owned() } else { size(text)? }
+        }
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,
         ValueKind::Percents => each(&listed(text), ',', |part| Ok(whole_percent(part)))?,
@@ -265,7 +273,23 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         ValueKind::DurationMicros => write_duration(read_time_ns(text, 1_000)?),
         _ => text.to_owned(),
     };
-    row.canonical(&ours).map_err(|message| BadValue::whole(message, text))
+    row.canonical(&ours).map_err(|message| {
+        let message = if is_fios_switch(row) { format!("`{text}` {NO_SWITCH}") } else { message };
+        BadValue::whole(message, text)
+    })
+}
+
+/// Why a value of a switch is refused. Its row has words of ours.
+const NO_SWITCH: &str = "is not 0 or 1";
+
+/// Returns true if fio has only 0 and 1 for an option.
+pub(super) fn is_fios_switch(row: &OptionRow) -> bool {
+    row.kind == ValueKind::Bool || [DIRECT.name, INVALIDATE.name].contains(&row.name)
+}
+
+/// Returns what an option takes, in fio's words, unless `reason` contains it already.
+pub(super) fn hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
+    value_hint(row, text, reason).filter(|_| !reason.ends_with(NO_SWITCH))
 }
 
 #[cfg(test)]

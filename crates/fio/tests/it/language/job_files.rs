@@ -68,7 +68,8 @@ error: a section's name has no closing bracket
     world.variables.insert("X".into(), "1m\nfilename=/etc/passwd".into());
     let error = read_job_file("job.fio", "[a]\nsize=${X}\n", &world).unwrap_err().render();
     assert!(error.contains("a variable brings a control character"), "{error}");
-    assert!(wrong_file("[a] x=1\n").contains("follows a section's name"));
+    assert!(wrong_file("[a] x=1\n").contains("`x=1` follows a section's name"));
+    assert!(wrong_file("[a]rw=read\n").contains("--> job.fio:1:4"));
     assert!(wrong_file("# nothing\n").contains("defines no job"));
     // An option of an engine that does not exist here is recognized, whether the engine is set before or after it.
     for file in ["[a]\nnfs_url=nfs://x/y\nioengine=nfs\n", "[a]\nioengine=nfs\nnfs_url=nfs://x/y\n"] {
