@@ -214,6 +214,11 @@ fn a_refused_value_is_explained_in_fios_words() {
             "{ran:?}"
         );
     }
+    // (A depth up to that becomes the largest one, with a note.)
+    let line = "--output-format=json --name=j --size=4k --ioengine=libaio --iodepth=";
+    assert_eq!(fio(&sandbox, &format!("{line}65536")).code, Some(0));
+    fio(&sandbox, &format!("{line}65537"))
+        .assert_not_started("`iodepth`: `65537` is not a whole number from 1 to 65536");
     if lacks("loop") {
         return;
     }

@@ -5,7 +5,7 @@ use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::number::clamped;
 use super::problem::Problems;
 use super::refusals::Refused;
-use super::value::read_number;
+use super::value::{BadValue, read_number};
 use trueio_job::option::Words;
 use trueio_job::options::durability::rows::STAT_TYPE;
 use trueio_job::options::engine::rows::{IODEPTH, IODEPTH_BATCH, IODEPTH_BATCH_COMPLETE_MAX, IOENGINE};
@@ -80,6 +80,13 @@ fn depth(
     lowering: &mut Lowering,
     problems: &mut Problems,
 ) -> u64 {
+    if let Some(word) = job.word(IODEPTH.name)
+        && read_number(word.text(), job.base_of(IODEPTH.name)).is_ok_and(|number| number > AIO_MAX)
+    {
+        let message = format!("`{}` is not a whole number from 1 to {AIO_MAX}", word.text());
+        job.complain(word, &BadValue::whole(message, word.text()), problems);
+        return 1;
+    }
     let beyond = job.word(IODEPTH.name).and_then(|word| {
         let number = read_number(word.text(), job.base_of(IODEPTH.name)).ok().filter(|number| *number <= AIO_MAX)?;
         let most = clamped(IODEPTH.row(), number)?;
