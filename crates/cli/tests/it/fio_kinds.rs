@@ -344,6 +344,13 @@ fn polling_and_uncached_io_are_no_contradictions() {
         let ran = fio(&sandbox, line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
     }
+    // In fio it is no option of these engines, with or without a run.
+    for engine in ["libaio", "psync", "sync", "mmap", "null"] {
+        for direct in [0, 1] {
+            let line = format!("--parse-only --name=a --size=64k --ioengine={engine} --direct={direct} --hipri");
+            fio(&sandbox, &line).assert_not_started("rule: engine_lacks");
+        }
+    }
 }
 
 /// Goal: an interval that ends with the run has its document, and a file requests one.

@@ -10,10 +10,10 @@ use crate::language::{FioRequest, Written, meet_targets};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use trueio_job::options::durability::rows::DIRECT;
-use trueio_job::options::engine::rows::HIPRI;
+use trueio_job::options::engine::rows::{HIPRI, IOENGINE};
 use trueio_job::options::pattern::rows::{ZONEMODE, ZONESIZE, ZoneMode};
 use trueio_job::plan::directory_of;
-use trueio_job::{FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal_in, plan};
+use trueio_job::{Case, FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal_in, plan};
 use trueio_model::{DirectFacts, DirectPolicy, DirectSupport, Fact, TargetFacts, TargetKind};
 
 /// The size of each file and device that is imagined: any job fits.
@@ -100,8 +100,9 @@ fn imagined(request: &FioRequest, kind: Option<TargetKind>) -> Option<Reason> {
     let facts = Imagined { kind, directories: RefCell::default() };
     let mut jobs = request.jobs.clone();
     for spec in &mut jobs {
-        // fio's first I/O fails then.
-        if DIRECT.value_in(spec) == DirectPolicy::Off {
+        // fio's first I/O fails then. (Of another engine `hipri` is no option, and fio refuses it here, too.)
+        let polls = IOENGINE.value_in(spec).is_some_and(|engine| HIPRI.row().fio_engines.contains(&engine.name()));
+        if DIRECT.value_in(spec) == DirectPolicy::Off && polls {
             spec.options.remove(HIPRI.name);
         }
         // fio refuses it, too, but only when it runs.
@@ -122,6 +123,10 @@ fn imagined(request: &FioRequest, kind: Option<TargetKind>) -> Option<Reason> {
 fn is_about_options(rule: &Rule) -> bool {
     matches!(
         rule,
-        Rule::Contradiction { .. } | Rule::BadValue { .. } | Rule::Incomplete { .. } | Rule::BlockBeyondSize { .. }
+        Rule::Contradiction { .. }
+            | Rule::BadValue { .. }
+            | Rule::Incomplete { .. }
+            | Rule::BlockBeyondSize { .. }
+            | Rule::EngineLacks { case: Case::EnginePolls, .. }
     )
 }
