@@ -3,6 +3,7 @@
 //!
 //! The process is killed if this one ends first, so that none stays stopped.
 
+use super::stage::worker_read_bytes;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,15 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_model::RunRecord;
 
-/// Name of the job, which its worker has, too.
+/// Name of the job, before its number. Its worker has the first 15 bytes of it, which are the same in all.
 const NAME: &str = "selftest-own-run";
 /// A run that has not begun until then is given up.
 const BEGIN_MAX: Duration = Duration::from_secs(60);
 /// Direct reads, one at a time.
 const READS: &[&str] = &[
-    "run",
-    "--name",
-    NAME,
     "--rw",
     "randread",
     "--bs",
@@ -41,19 +39,27 @@ const READS: &[&str] = &[
 pub(super) struct OwnRun(Child);
 
 impl OwnRun {
-    /// Starts direct reads in `directory` for the time in `options`. The new process calls `prepare` before it executes the program. The calling
+    /// Starts direct reads in `directory` for the time in `options`. Runs at the same time have different numbers: each makes a file of that
+    /// number, which has a name until it is open. The new process calls `prepare` before it executes the program. The calling
     /// thread must live as long as the run: it is killed when that thread ends.
     ///
     /// # Safety
     /// `prepare` runs between fork and exec: it makes async-signal-safe calls only, and allocates nothing.
     pub(super) unsafe fn start(
         directory: &Path,
+        number: usize,
         options: &[&str],
         mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<Self> {
         // The scratch files may cover the path of this program, but not its file.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("trueio").args(READS).args(options).arg("--directory").arg(directory);
+        command
+            .arg0("trueio")
+            .args(["run", "--name", &format!("{NAME}-{number}")])
+            .args(READS)
+            .args(options)
+            .arg("--directory")
+            .arg(directory);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let prepare = move || {
             // SAFETY: a plain call with numbers.
@@ -100,7 +106,7 @@ impl Drop for OwnRun {
 /// Waits until the worker of a run has read from its disk.
 pub(super) fn wait_until_it_reads(process: rustix::process::Pid, stop: &AtomicBool) -> io::Result<()> {
     let deadline = Instant::now() + BEGIN_MAX;
-    while !has_read(process) {
+    while worker_read_bytes(process.as_raw_nonzero().get() as u32, NAME) == 0 {
         if Instant::now() > deadline || stop.load(Relaxed) {
             return Err(io::Error::other("the run did not begin"));
         }
@@ -116,21 +122,6 @@ pub(super) fn wait_until_it_reads(process: rustix::process::Pid, stop: &AtomicBo
 fn has_ended(process: rustix::process::Pid) -> bool {
     let state = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
     state.is_ok_and(|text| text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z')))
-}
-
-/// Returns true if the worker of a process has read from a disk: no other thread has its name.
-fn has_read(process: rustix::process::Pid) -> bool {
-    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).into_iter().flatten().flatten();
-    // The kernel cuts names to 15 bytes.
-    let is_worker = |comm: &str| comm.trim_end() == &NAME[..15];
-    let read_bytes = |text: &str| text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse::<u64>().ok());
-    threads.map(|thread| thread.path()).any(|path| {
-        fs::read_to_string(path.join("comm")).is_ok_and(|comm| is_worker(&comm))
-            && fs::read_to_string(path.join("io"))
-                .ok()
-                .and_then(|text| read_bytes(&text))
-                .is_some_and(|bytes| bytes > 0)
-    })
 }
 
 #[cfg(test)]

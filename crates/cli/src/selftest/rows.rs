@@ -82,7 +82,7 @@ pub(super) struct Row {
     pub(super) unchecked: String,
     /// Findings of the checks under test.
     pub(super) findings: Vec<Finding>,
-    /// Names of other checks with findings.
+    /// Names of other checks with findings; with their sentences if the row shows a fault.
     pub(super) others: Vec<String>,
     /// The outcome.
     pub(super) ending: Ending,
@@ -101,7 +101,7 @@ impl Row {
             findings.extend(found.cloned());
         }
         let ending = if findings.len() == meant.len() { Ending::Detected } else { Ending::Missed };
-        let others = other_names(&all, &findings);
+        let others = others(&all, &findings, ending);
         Self { is_correct: false, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
@@ -109,7 +109,7 @@ impl Row {
     /// did not occur.
     pub(super) fn unless(self, why_not: Option<String>) -> Self {
         match why_not.filter(|_| self.ending == Ending::Missed) {
-            Some(why) => Self { others: self.others, ..Self::not_staged(false, &self.name, &why) },
+            Some(why) => Self { others: self.others, ..Self::not_staged(self.is_correct, &self.name, &why) },
             None => self,
         }
     }
@@ -125,7 +125,7 @@ impl Row {
             false if is_disturbed => Ending::Disturbed,
             false => Ending::FalsePositive,
         };
-        let others = other_names(all, &findings);
+        let others = others(all, &findings, ending);
         Self { is_correct: true, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
@@ -193,9 +193,11 @@ impl Row {
     }
 }
 
-fn other_names(all: &[Finding], findings: &[Finding]) -> Vec<String> {
+/// Returns the findings that are not among `findings`.
+fn others(all: &[Finding], findings: &[Finding], ending: Ending) -> Vec<String> {
+    let is_fault = matches!(ending, Ending::Missed | Ending::FalsePositive);
     let others = all.iter().filter(|one| !findings.contains(one) && one.how != "run failed");
-    others.map(|one| one.by.clone()).collect()
+    others.map(|one| if is_fault { format!("{}: {}", one.by, one.sentence) } else { one.by.clone() }).collect()
 }
 
 /// Appends `text`, wrapped; later lines are indented to the column of the first one's text.

@@ -5,7 +5,7 @@ use super::rows::Finding;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use trueio_job::Machine;
@@ -122,34 +122,44 @@ pub(super) fn punch(file: &File) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// More bytes than the samples of a file's content have.
+/// What a job reads before a hole is punched.
 pub(super) const READ_BYTES: u64 = 2 << 20;
 /// A file that is not read until then stays as it is.
 const READ_WAIT: Duration = Duration::from_secs(20);
 
-/// Deallocates all space once this process reads: a thread waits for the first blocks that it fetched from a disk.
-pub(super) fn punch_while_read(file: &File) -> std::io::Result<()> {
-    let file = file.try_clone()?;
-    // Without effect, the row is missed.
-    once_read("punch", READ_BYTES, move || drop(punch(&file)))
+/// Deallocates all space once the job of this name reads.
+pub(super) fn punch_while_read(job: &'static str) -> impl Fn(&File) -> std::io::Result<()> {
+    move |file| {
+        let file = file.try_clone()?;
+        // Without effect, the row is missed.
+        once_read(job, READ_BYTES, move || drop(punch(&file)))
+    }
 }
 
-/// Calls `then` in a thread of this name once this process fetched that many further bytes from a disk.
-pub(super) fn once_read(name: &str, bytes: u64, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let begin = fetched_bytes();
+/// Calls `then` in a thread once the workers of this process's job of this name fetched that many bytes from a disk. Samples of the
+/// content, which others fetch before the measured part, do not count.
+pub(super) fn once_read(job: &'static str, bytes: u64, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let wait = move || {
         let deadline = Instant::now() + READ_WAIT;
-        while fetched_bytes() < begin + bytes && Instant::now() < deadline {
+        while worker_read_bytes(std::process::id(), job) < bytes && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         then();
     };
-    std::thread::Builder::new().name(name.to_owned()).spawn(wait).map(drop)
+    std::thread::Builder::new().name("once-read".to_owned()).spawn(wait).map(drop)
 }
 
-/// Returns what this process fetched from disks so far.
-fn fetched_bytes() -> u64 {
-    trueio_device::process_io(&trueio_device::System::live()).map_or(0, |io| io.read_bytes)
+/// Returns what the workers of a job fetched from disks so far: the threads of a process that have the job's name.
+pub(super) fn worker_read_bytes(process: u32, job: &str) -> u64 {
+    // The kernel cuts names to 15 bytes.
+    let name = &job[..job.len().min(15)];
+    let read_bytes = |path: PathBuf| {
+        let is_worker = std::fs::read_to_string(path.join("comm")).ok()?.trim_end() == name;
+        let io = std::fs::read_to_string(path.join("io")).ok().filter(|_| is_worker)?;
+        io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse::<u64>().ok())
+    };
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| read_bytes(thread.path())).sum()
 }
 
 /// Deallocates the content and keeps the space: preallocated and never written.
@@ -247,6 +257,12 @@ pub(super) fn waited_text(record: &RunRecord) -> Option<String> {
     let percent = (share * 100.0).round();
     (share >= WAITED_SHARE_MIN)
         .then(|| format!("the workers waited for a processor in {percent:.0} % of the measured time"))
+}
+
+/// Returns the mean time that the first disk took for a read, in nanoseconds; `None` if it read nothing.
+pub(super) fn disk_read_ns(record: &RunRecord) -> Option<f64> {
+    let disk = record.phases.first()?.devices.first()?.measured;
+    (disk.read_count > 0).then(|| disk.read_ms as f64 * 1e6 / disk.read_count as f64)
 }
 
 /// Rounds to three significant digits; more would suggest precision.

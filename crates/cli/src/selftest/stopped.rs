@@ -78,8 +78,8 @@ fn stop(process: Pid, stops: &[(u64, u64)], interrupted: &AtomicBool) -> io::Res
 /// Runs all cases at the same time.
 fn run_all(directory: &Path, interrupted: &AtomicBool) -> io::Result<Vec<RunRecord>> {
     // SAFETY: nothing is called between fork and exec.
-    let start = |_: &Case| unsafe { OwnRun::start(directory, OPTIONS, || Ok(())) };
-    let mut runs = ALL.iter().map(start).collect::<io::Result<Vec<OwnRun>>>()?;
+    let start = |number: usize| unsafe { OwnRun::start(directory, number, OPTIONS, || Ok(())) };
+    let mut runs = (0..ALL.len()).map(start).collect::<io::Result<Vec<OwnRun>>>()?;
     let stopped = std::thread::scope(|scope| {
         let threads: Vec<_> = runs
             .iter()
