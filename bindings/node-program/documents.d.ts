@@ -101,6 +101,10 @@ export interface BelowTrace {
   disks?: Array<string>;
   /** Their files, and those of loop devices below them. */
   files?: Array<string>;
+  /** Of those that were missing, reads of holes in the files. */
+  hole_count?: number;
+  /** A description of the first of them. */
+  hole_example?: string | null;
   /** The loop devices. */
   loops?: Array<string>;
   /** Why one of them was not followed, with its name; `None` if all were. */

@@ -95,6 +95,10 @@ pub struct BelowTrace {
     pub missing: Option<String>,
     /// Sampled direct transfers whose requests to loop devices were found.
     pub transfers: TransferMatch,
+    /// Of those that were missing, reads of holes in the files.
+    pub hole_count: u64,
+    /// A description of the first of them.
+    pub hole_example: Option<String>,
     /// Sampled durable writes that a flush of a loop device followed.
     pub syncs: SyncOrder,
 }

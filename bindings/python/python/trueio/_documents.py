@@ -65,6 +65,8 @@ Basis: TypeAlias = "Literal['pair_ratios'] | Literal['resampled_pairs'] | Litera
 class BelowTrace(TypedDict):
     disks: "NotRequired[list[str]]"
     files: "NotRequired[list[str]]"
+    hole_count: "NotRequired[int]"
+    hole_example: "NotRequired[str | None]"
     loops: "NotRequired[list[str]]"
     missing: "NotRequired[str | None]"
     syncs: "NotRequired[SyncOrder]"

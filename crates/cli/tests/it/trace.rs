@@ -142,3 +142,30 @@ fn a_user_with_one_capability_gets_level_e3() {
     let traced = check(&record.phases[0], "traced_requests");
     assert!(traced.sentence.contains("CAP_DAC_OVERRIDE"), "{traced:?}");
 }
+
+/// Goal: reads of a loop device that find holes in its file are not confirmed, and the same reads of stored blocks are.
+/// Method: the file is stored whole; then half of it is punched.
+#[test]
+fn reads_of_holes_below_a_loop_device_are_named() {
+    if lacks("root") || lacks("loop") || lacks("tracing") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    if has_no_disk(&sandbox) {
+        return;
+    }
+    let image = sandbox.data_file("image", 32 << 20);
+    let device = Loop::over(&image, &["--direct-io=on"]);
+    let job = "run --rw randread --bs 4k --ioengine psync --direct require --time_based --runtime 700ms --rate_iops 1500 --no-history \
+               --filename";
+    let arguments: Vec<&str> = job.split_whitespace().chain([device.device.as_str()]).collect();
+    let finding = || check(&without_losses(&sandbox, &arguments).1.phases[0], "traced_requests").clone();
+    let stored = finding();
+    assert!(stored.outcome != CheckOutcome::Suspect && !stored.sentence.contains("holes"), "{stored:?}");
+    tool("fallocate", &["--punch-hole", "--offset", "0", "--length", "16M", image.to_str().expect("UTF-8")])
+        .expect("a filesystem that punches holes");
+    let punched = finding();
+    assert_eq!(punched.outcome, CheckOutcome::Suspect, "{punched:?}");
+    assert!(punched.sentence.contains("read holes, which no disk stores"), "{punched:?}");
+    assert_eq!(punched.cause, trueio_model::Cause::Setup);
+}

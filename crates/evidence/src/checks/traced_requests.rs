@@ -11,7 +11,7 @@
 //! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
-//! loop device with direct I/O. A missing request proves nothing if the trace lost an event, or if the disks or the process
+//! loop device with direct I/O. So is more than 10 % that read holes of the file below any loop device. A missing request proves nothing if the trace lost an event, or if the disks or the process
 //! counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
 //! `process_read_bytes` is counted at the top of a stack of devices, so it does not outweigh disks that counted fewer bytes.
 
@@ -19,7 +19,7 @@ use super::flush_order::{losses, source_of};
 use super::{block_layer_bytes, foreign_io, process_read_bytes};
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, OpKind, TraceRecord};
+use trueio_model::{Cause, Check, CheckOutcome, OpKind, TraceRecord};
 
 pub(crate) const NAME: &str = "traced_requests";
 
@@ -65,6 +65,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let mut sentence = "Each sampled transfer had a request at its offset on the disk.".to_owned();
         end.into_iter().for_each(|end| sentence += &format!(" {end}"));
         let share = missing as f64 / (reached + missing).max(1) as f64;
+        let holes = trace.below.as_ref().map_or(0, |below| below.hole_count);
+        let in_holes = holes as f64 / (reached + missing).max(1) as f64;
+        if in_holes > MISSING_SHARE_MAX && trace.lost_event_count == 0 {
+            let example = trace.below.as_ref().and_then(|below| below.hole_example.as_deref()).unwrap_or_default();
+            let sentence =
+                format!("{sentence} {} of them read holes, which no disk stores: {example}.", format_count(holes));
+            return report(CheckOutcome::Suspect, sentence)
+                .with_cause(Cause::Setup)
+                .with_brief(format!("{:.0} % of the reads found holes in the file below", in_holes * 100.0))
+                .explaining(Some(in_holes));
+        }
         if share <= MISSING_SHARE_MAX || facts.has_buffered_loop() || trace.lost_event_count > 0 {
             return report(CheckOutcome::Passed, sentence);
         }

@@ -4,9 +4,12 @@
 //! loop device must have flushed the disks below, if they have a volatile cache, after the data and before it completed. A loop device that
 //! declares no volatile cache gets no flush: what its user was told is durable must be so below when the call returns.
 //!
+//! What the file has no place for when the phase ends, a read finds in a hole, which no disk stores.
+//!
 //! Cannot see: what a buffered loop device reads ahead or serves from memory; such requests are missing below, which the record counts.
 
 use super::carriers::Finder;
+use super::format::Kind;
 use super::loops::Loops;
 use super::window::{Request, Window};
 
@@ -17,6 +20,8 @@ pub(crate) enum Reached {
     Yes,
     /// On no disk. A description.
     No(String),
+    /// On no disk, because the file has a hole there. A description.
+    Hole(String),
     /// On the disks of its file, and not flushed there. A description.
     Unflushed(String),
     /// The place of a part is unknown.
@@ -27,7 +32,7 @@ impl Reached {
     /// Returns the worse one.
     fn and(self, other: Self) -> Self {
         let rank = |one: &Self| match one {
-            Self::No(_) => 3,
+            Self::No(_) | Self::Hole(_) => 3,
             Self::Unflushed(_) => 2,
             Self::Unknown => 1,
             Self::Yes => 0,
@@ -89,8 +94,18 @@ impl<'a> Below<'a> {
         // Also a loop device below another one whose own file is unknown: it is one of the named disks.
         let Some(file) = self.loops.file_of(request.device) else { return Reached::Yes };
         let begin = file.offset_bytes + request.begin;
+        let is_hole = request.flags.kind == Kind::Read && file.is_hole_after(begin, request.end - request.begin);
+        let hole = || {
+            Reached::Hole(format!(
+                "a read of {} bytes at byte {} of {} completed without a disk: `{}` has a hole there",
+                request.end - request.begin,
+                request.begin,
+                file.name,
+                file.extents.path
+            ))
+        };
         let Some((ranges, is_certain)) = file.extents.of_range(begin, request.end - request.begin) else {
-            return Reached::Unknown;
+            return if is_hole { hole() } else { Reached::Unknown };
         };
         let finder = Finder { layers: &self.loops.layers, window: self.window };
         let until_ns = durable.map_or(request.completed_ns, |durable| durable.until_ns);
@@ -108,6 +123,8 @@ impl<'a> Below<'a> {
                     self.disks()
                 ));
             }
+            // It was punched during the phase, and read afterwards.
+            Ok(None) if is_hole => return hole(),
             Ok(None) | Err(_) => return Reached::Unknown,
         };
         let mut reached = Reached::Yes;
@@ -207,6 +224,7 @@ mod tests {
                     before: extents.clone(),
                     after: extents,
                 },
+                is_mapped: true,
             }],
             layers: Layers { disks: vec![disk], ..Layers::default() },
             ..Loops::default()
@@ -254,7 +272,18 @@ mod tests {
         sparse.files[0].extents.before = vec![];
         assert_eq!(seen(&sparse), Some(Reached::Unknown), "its space came during the phase");
         sparse.files[0].extents.after = vec![];
-        assert_eq!(seen(&sparse), Some(Reached::Unknown), "a hole");
+        let Some(Reached::Hole(why)) = seen(&sparse) else { panic!("a hole") };
+        assert!(why.contains("byte 8192 of loop0") && why.contains("`/image` has a hole there"), "{why}");
+        let write = request(LOOP, "W", 8192, 4096, (10_000, 90_000));
+        let written = Below::new(&sparse, &window(vec![])).of_all(&[&write]);
+        assert_eq!(written, Some(Reached::Unknown), "a write gives it a place");
+        sparse.files[0].is_mapped = false;
+        assert_eq!(seen(&sparse), Some(Reached::Unknown), "the places at the end are unknown");
+        let mut punched = loops();
+        punched.files[0].extents.after = vec![];
+        assert!(matches!(seen(&punched), Some(Reached::Hole(_))), "read after it was punched");
+        let before = vec![request(DISK, "R", PLACE, 4096, (20_000, 80_000))];
+        assert_eq!(Below::new(&punched, &window(before)).of_all(&[&read]), Some(Reached::Yes), "read before it was");
         let mut copied = loops();
         copied.files[0].extents.moves_on_write = true;
         assert_eq!(seen(&copied), Some(Reached::Unknown), "copy on write");

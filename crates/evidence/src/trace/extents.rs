@@ -191,6 +191,11 @@ impl FileExtents {
         Some((after.or(before)?, is_certain))
     }
 
+    /// Returns true if every byte of a range had an address after the phase.
+    pub(crate) fn has_after(&self, offset: u64, length: u64) -> bool {
+        cut_out(&self.after, offset, length).is_some()
+    }
+
     /// Returns every range of addresses that belongs to the file.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.before.iter().chain(&self.after).map(|piece| (piece.physical, piece.physical + piece.length))

@@ -30,6 +30,15 @@ pub struct LoopFile {
     pub offset_bytes: u64,
     /// The file's extents.
     pub extents: FileExtents,
+    /// True if the extents are those before and after the phase: what neither has is a hole.
+    pub is_mapped: bool,
+}
+
+impl LoopFile {
+    /// Returns true if the file had no place for a part of this range when the phase ended.
+    pub(crate) fn is_hole_after(&self, offset: u64, length: u64) -> bool {
+        self.is_mapped && !self.extents.has_after(offset, length)
+    }
 }
 
 /// The loop devices under measured files, and what is below them.
@@ -121,6 +130,7 @@ impl OpenLoops {
                 before,
                 after: Vec::new(),
             },
+            is_mapped: false,
         });
         let below = location.layers.disks.clone();
         self.files.push((file, location, size_bytes));
@@ -133,6 +143,7 @@ impl OpenLoops {
             let refreshed = location.refresh(system, file);
             let mapped = refreshed.and_then(|()| location.pieces(file, seen.offset_bytes, *size_bytes));
             // Without extents at the end, no place is certain.
+            seen.is_mapped = mapped.is_ok();
             let (after, _) = mapped.unwrap_or_default();
             seen.extents.space = location.space.clone();
             seen.extents.after = after;

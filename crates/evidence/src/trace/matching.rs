@@ -265,6 +265,11 @@ impl<'a> Matching<'a, '_> {
         match found {
             Reached::Yes => sum.matched_count += 1,
             Reached::Unknown => sum.unplaced_count += 1,
+            Reached::Hole(words) => {
+                sum.missing_count += 1;
+                below.hole_count += 1;
+                below.hole_example.get_or_insert(words);
+            }
             Reached::No(words) | Reached::Unflushed(words) => {
                 sum.missing_count += 1;
                 sum.missing_example.get_or_insert(words);
@@ -279,7 +284,7 @@ impl<'a> Matching<'a, '_> {
         match found {
             Reached::Yes => sum.flushed_count += 1,
             Reached::Unknown => sum.unplaced_count += 1,
-            Reached::No(words) => {
+            Reached::No(words) | Reached::Hole(words) => {
                 sum.unwritten_count += 1;
                 sum.failure_example.get_or_insert(words);
             }

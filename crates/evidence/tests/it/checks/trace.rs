@@ -106,6 +106,21 @@ fn requests_that_are_missing_below_a_loop_device_are_flagged_unless_it_uses_the_
         Passed,
         "Of 100 followed below loop3, 0 were also",
     );
+    // Holes of the file are on no disk, also if it uses the page cache.
+    for how in ["direct", "buffered"] {
+        let hole_example = Some("a read of 4096 bytes at byte 0 of loop3 completed without a disk".to_owned());
+        let holes = BelowTrace { hole_count: 25, hole_example, ..below(75, 25, 0, 0) };
+        reads(how, holes).assert(
+            "traced_requests",
+            Suspect,
+            "25 of them read holes, which no disk stores: a read of 4096",
+        );
+        reads(how, BelowTrace { hole_count: 2, ..below(98, 2, 0, 0) }).assert(
+            "traced_requests",
+            Passed,
+            "98 were also",
+        );
+    }
     let unknown = BelowTrace { missing: Some("loop3: deleted".to_owned()), ..below(0, 0, 0, 0) };
     reads("direct", unknown).assert(
         "traced_requests",
