@@ -60,8 +60,12 @@ struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// Returns `None` if there is none.
+    /// Returns `None` if there is none: also of a file that is only written, whose blocks are those before that.
     fn of(sample: &'a ContentSample, works: &[Work<'_>]) -> Option<Self> {
+        let has_file = |work: &Work<'_>| work.job.files.iter().any(|file| file.path == sample.path);
+        if !works.iter().any(|work| work.reads() && has_file(work)) {
+            return None;
+        }
         let end = read_end(works, &sample.path).unwrap_or(u64::MAX);
         let read = || sample.blocks.iter().filter(|(at, _)| *at < end);
         let (blocks, zeros) = (read().count(), read().filter(|(_, is_zero)| *is_zero).count());

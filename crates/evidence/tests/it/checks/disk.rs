@@ -193,12 +193,17 @@ fn an_unwritten_device_is_suspect_and_a_few_zero_blocks_are_not() {
     let mut phase = Phase::honest_reads();
     let sample = |zeros: u64| {
         let blocks = (0..32).map(|block| (block * 4096, block < zeros)).collect();
-        vec![ContentSample { path: "/dev/vda".to_owned(), blocks }]
+        vec![ContentSample { path: "/data/file".to_owned(), blocks }]
     };
     phase.observation.samples = sample(30);
     phase.judge().assert("zero_blocks", Suspect, "Write them first");
     phase.observation.samples = sample(5);
     phase.judge().assert("zero_blocks", Passed, "contain data");
+    // Of a file that is only written, the blocks are those before that.
+    let mut beside = Phase::honest_reads();
+    beside.observation.samples = sample(30);
+    beside.observation.samples[0].path = "/data/written".to_owned();
+    beside.judge().assert("zero_blocks", NotSeen, "No sampled block was read");
     phase.observation.samples = Vec::new();
     phase.judge().assert("zero_blocks", NotSeen, "do not support direct I/O");
     Phase::honest_writes().judge().assert("zero_blocks", NotApplicable, "Nothing is read");
