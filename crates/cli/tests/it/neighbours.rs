@@ -28,12 +28,40 @@ fn read_beside(path: &std::path::Path, running: Running) -> Ran {
     })
 }
 
-/// Goal: a neighbour that reads the file of an honest direct run does not withhold its figures.
-/// Method: while the worker reads or writes the file or the device with direct I/O, this process evicts it and reads it
+/// Writes a file through the page cache, again and again, while `running` runs.
+fn write_beside(path: &std::path::Path, running: Running) -> Ran {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = fs::File::options().write(true).open(path).expect("the file");
+            while !is_over.load(Relaxed) {
+                std::io::Seek::rewind(&mut file).expect("seek");
+                std::io::Write::write_all(&mut file, &vec![7; 32 << 20]).expect("writes");
+            }
+        });
+        let (ran, _) = running.wait();
+        is_over.store(true, Relaxed);
+        ran
+    })
+}
+
+const READS: (Beside, &str) = (read_beside, "read");
+
+/// What this process does with the file of a run.
+type Beside = fn(&std::path::Path, Running) -> Ran;
+
+/// Goal: a neighbour that reads or writes the file of an honest direct run does not withhold its figures.
+/// Method: while the worker reads or writes the file or the device with direct I/O, this process evicts it and reads it, or writes it,
 /// through the page cache, again and again. How many pages were left when the run ended is left to chance: the test
 /// judges the finding that belongs to them.
 #[track_caller]
-fn assert_not_contradicted(situation: &str, sandbox: &Sandbox, file: &std::path::Path, options: &[&str]) {
+fn assert_not_contradicted(
+    situation: &str,
+    sandbox: &Sandbox,
+    file: &std::path::Path,
+    options: &[&str],
+    (beside, did): (Beside, &str),
+) {
     let path = sandbox.aside("record.json");
     let job = [
         "run",
@@ -57,12 +85,12 @@ fn assert_not_contradicted(situation: &str, sandbox: &Sandbox, file: &std::path:
     ];
     let running = Running::start(&mut sandbox.command(&[&job, options].concat()));
     running.wait_for_worker("honest");
-    let ran = read_beside(file, running);
+    let ran = beside(file, running);
     let record = read_record(&path);
     let (outcome, sentence) = outcome_of(&record, "page_cache");
     match outcome {
         CheckOutcome::Suspect => {
-            assert!(sentence.starts_with("Another process read the same files"), "{sentence}");
+            assert!(sentence.starts_with(&format!("Another process {did} the same files")), "{sentence}");
             assert_listed(situation, record.phases[0].checks.iter().find(|check| check.name == "page_cache"));
         }
         CheckOutcome::Passed => println!("the neighbour left few pages"),
@@ -72,17 +100,20 @@ fn assert_not_contradicted(situation: &str, sandbox: &Sandbox, file: &std::path:
 }
 
 #[test]
-fn a_neighbour_that_reads_the_same_file_does_not_contradict_direct_reads_or_writes() {
+fn a_neighbour_that_uses_the_same_file_does_not_contradict_direct_reads_or_writes() {
     let sandbox = Sandbox::new();
     if has_no_disk(&sandbox) {
         return;
     }
     let data = sandbox.data_file("data", 32 << 20);
     let situation = "another program reads the file that a job reads with direct I/O";
-    assert_not_contradicted(situation, &sandbox, &data, &["--rw", "randread"]);
+    assert_not_contradicted(situation, &sandbox, &data, &["--rw", "randread"], READS);
+    let situation = "another program writes the file that a job reads with direct I/O";
+    assert_not_contradicted(situation, &sandbox, &data, &["--rw", "randread"], (write_beside, "wrote"));
     let data = data.to_str().expect("UTF-8");
     let situation = "another program reads the file that a job writes with direct I/O";
-    assert_not_contradicted(situation, &sandbox, data.as_ref(), &["--rw", "randwrite", "--overwrite_existing", data]);
+    let writes = ["--rw", "randwrite", "--overwrite_existing", data];
+    assert_not_contradicted(situation, &sandbox, data.as_ref(), &writes, READS);
 }
 
 #[test]
@@ -94,7 +125,7 @@ fn a_neighbour_that_reads_the_same_device_does_not_contradict_direct_reads() {
     let Some(device) = Loop::attach(32 << 20) else { return };
     fs::write(device.path(), vec![7u8; 32 << 20]).expect("content");
     let situation = "another program reads the device that a job reads with direct I/O";
-    assert_not_contradicted(situation, &sandbox, device.path(), &["--rw", "randread"]);
+    assert_not_contradicted(situation, &sandbox, device.path(), &["--rw", "randread"], READS);
 }
 
 /// Goal: the time at which a neighbour used the disk is in the record and shaded in the page; a run alone has none.

@@ -5,14 +5,14 @@
 //! shows how much could be served from memory from the start, and how much of the written data was still only
 //! in memory at the end.
 //!
-//! Another program that reads the same file or device through the cache makes it grow, too. Then the disk reads these
-//! bytes in addition to those that the kernel counts for this process.
+//! Another program that reads or writes the same file or device through the cache makes it grow, too. Then the disk reads or writes
+//! these bytes in addition to those that the kernel counts for this process, or they are dirty pages, which direct I/O leaves none of.
 //!
 //! Cannot see: pages that were cached and evicted in between; the origin of single pages; ZFS's own cache.
 //!
 //! Thresholds: growth under direct I/O of more than 64 pages and 1 % of the transferred bytes or of the
 //! region, whichever is less: contradicted. Only suspect if the filesystem declares direct I/O, the counters of the
-//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks:
+//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks, or wrote it:
 //! a file that is buffered silently grows by what this process itself read. Buffered reads with more than 10 % of the region cached at the
 //! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
 
@@ -94,19 +94,24 @@ fn direct(
     let grown = after.cached.saturating_sub(before.cached);
     let expected = "no pages left in the page cache".to_owned();
     if grown > PAGE_COUNT_MIN * after.page_bytes && grown > moved.min(after.region) / 100 {
-        if let Some(others) = read_by_others(facts, works, grown) {
+        let dirtied = after.dirty.saturating_sub(before.dirty);
+        if let Some((op, others)) = cached_by_others(facts, works, grown, dirtied) {
+            let (did, used) = match op {
+                OpKind::Read => ("read", "from the disk"),
+                _ => ("wrote", "to the disk, or to memory only,"),
+            };
             let sentence = format!(
-                "Another process read the same files through the page cache, which grew by {}: other processes read {} \
-                 from the disk meanwhile, in addition to every byte of this phase.",
+                "Another process {did} the same files through the page cache, which grew by {}: other processes {did} {} \
+                 {used} meanwhile, in addition to every byte of this phase.",
                 format_bytes(grown),
                 format_bytes(others)
             );
             let moved = moved + others;
             return report(CheckOutcome::Suspect, expected, sentence)
                 .with_cause(Cause::Neighbour)
-                .with_brief(moved_by_others(facts, OpKind::Read, others))
+                .with_brief(moved_by_others(facts, op, others))
                 .explaining(Some(others as f64 / moved as f64))
-                .with_culprits(culprits_of(facts, Some(OpKind::Read)));
+                .with_culprits(culprits_of(facts, Some(op)));
         }
         let sentence = format!(
             "The page cache grew by {} during direct I/O: the I/O was not direct, or another process read the file.",
@@ -134,9 +139,9 @@ pub(crate) fn has_stayed(facts: &PhaseFacts<'_>, moved: u64) -> bool {
     !residency.is_empty() && after.cached <= before.cached + allowed
 }
 
-/// Returns the bytes that other processes read from the disks, if they explain the growth of the cache and the counters
-/// confirm that this process's transfers were direct.
-fn read_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64) -> Option<u64> {
+/// Returns the bytes that other processes read from the disks, or wrote, if they explain the growth of the cache and the counters
+/// confirm that this process's transfers were direct. `dirtied` is the growth of dirty pages: written, and not yet on a disk.
+fn cached_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64, dirtied: u64) -> Option<(OpKind, u64)> {
     let declares_direct = works
         .iter()
         .flat_map(|work| &work.job.files)
@@ -148,12 +153,18 @@ fn read_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64) -> Opt
     let early = bytes_before_begin(works);
     let (read, written) = (claimed(OpKind::Read), claimed(OpKind::Write));
     let own = facts.observation.process_read_bytes?;
-    let counted = facts.counted(|counters| counters.read_bytes).raw;
+    let counted_read = facts.counted(|counters| counters.read_bytes).raw;
+    let counted_written = facts.counted(|counters| counters.write_bytes).raw;
     let is_confirmed = has_arrived(read, own, early)
-        && has_arrived(read, counted, early)
-        && has_arrived(written, facts.counted(|counters| counters.write_bytes).raw, early);
-    let others = counted.saturating_sub(own);
-    (is_confirmed && others >= grown / 10 * 9).then_some(others)
+        && has_arrived(read, counted_read, early)
+        && has_arrived(written, counted_written, early);
+    // Dirty pages of a phase that writes may be its own.
+    let dirtied = if written == 0 { dirtied } else { 0 };
+    let by_others = [
+        (OpKind::Read, counted_read.saturating_sub(own)),
+        (OpKind::Write, counted_written.saturating_sub(written) + dirtied),
+    ];
+    by_others.into_iter().find(|(_, others)| is_confirmed && *others >= grown / 10 * 9)
 }
 
 fn lives_in_memory(facts: &PhaseFacts<'_>, path: &str) -> bool {

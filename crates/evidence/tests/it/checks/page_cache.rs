@@ -66,6 +66,17 @@ fn pages_that_a_neighbour_read_do_not_contradict_direct_io() {
     reads.observation.devices = vec![delta(counted(800 * MIB, 0, 0))];
     reads.observation.process_read_bytes = Some(380 * MIB);
     reads.judge().assert("page_cache", Contradicted, "was not direct");
+    // Another program wrote the file: it is on the disk, or still dirty, which reads leave nothing.
+    let mut written = grow(Phase::honest_reads());
+    written.observation.devices = vec![delta(counted(400 * MIB, 400 * MIB, 0))];
+    written.judge().assert("page_cache", Suspect, "Another process wrote the same files through the page cache");
+    let mut dirty = grow(Phase::honest_reads());
+    dirty.observation.residency[0].2 = residency(400 * MIB, 390 * MIB, 1024 * MIB);
+    dirty.judge().assert(
+        "page_cache",
+        Suspect,
+        "other processes wrote 390 MiB to the disk, or to memory only, meanwhile",
+    );
     let mut unknown = grow(Phase::honest_reads());
     unknown.observation.devices = vec![delta(counted(800 * MIB, 0, 0))];
     unknown.targets[0].direct.support = DirectSupport::Unknown;
@@ -76,6 +87,10 @@ fn pages_that_a_neighbour_read_do_not_contradict_direct_io() {
     writes.judge().assert("page_cache", Contradicted, "was not direct");
     writes.observation.devices = vec![delta(counted(400 * MIB, 400 * MIB, 0))];
     writes.judge().assert("page_cache", Suspect, "Another process read the same files");
+    // Dirty pages of a phase that writes may be its own.
+    writes.observation.devices = vec![delta(counted(0, 400 * MIB, 0))];
+    writes.observation.residency[0].2 = residency(400 * MIB, 400 * MIB, 1024 * MIB);
+    writes.judge().assert("page_cache", Contradicted, "was not direct");
     // Buffered writes reach the disk later.
     writes.observation.devices = vec![delta(counted(400 * MIB, 300 * MIB, 0))];
     writes.judge().assert("page_cache", Contradicted, "was not direct");
