@@ -143,7 +143,10 @@ fn words(claimed: u64, verb: &str, counted: Counted) -> String {
     let ratio = counted.raw as f64 / claimed as f64;
     let times = if ratio >= 1.05 { format!(" ({ratio:.1} times)") } else { String::new() };
     let foreign = if counted.foreign > 0 {
-        format!(", of which about {} by other processes", format_bytes(counted.foreign))
+        format!(
+            ", of which about {} by other processes if they went on as before the phase",
+            format_bytes(counted.foreign)
+        )
     } else {
         String::new()
     };
@@ -183,7 +186,7 @@ fn hidden_by_others(claimed: u64, counted: Counted) -> Direction {
         format_bytes(counted.foreign),
         format_bytes(claimed)
     );
-    let brief = format!("others moved about {}", format_bytes(counted.foreign));
+    let brief = format!("others may have moved up to {}", format_bytes(counted.foreign));
     Direction::disturbed(sentence, brief, counted.foreign, counted.raw)
 }
 

@@ -10,7 +10,8 @@
 //! Other ranks of the run on this host are no other processes; counters do not separate them, so with them only traced requests count.
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
-//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an array).
+//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an array, and who uses the
+//! disk of a loop device's file).
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
@@ -92,11 +93,33 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(trace) = trace.filter(|_| is_free) {
         let others = trace.others.count + trace.unattributed.count;
         let found = format!("{} of {} traced requests", format_count(others), format_count(all(trace).count));
-        let sentence = "No other process used the disk significantly while requests were traced.";
-        return report(CheckOutcome::Passed, found, sentence.to_owned());
+        let sentence = format!(
+            "No other process used {} significantly while requests were traced.{}",
+            the_disk(facts),
+            unexamined(facts)
+        );
+        return report(CheckOutcome::Passed, found, sentence);
     }
     let found: Vec<String> = devices.iter().map(|delta| format!("{} idle: {}", delta.disk, activity(delta))).collect();
-    report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
+    let sentence = format!("No other process used {} significantly.{}", the_disk(facts), unexamined(facts));
+    report(CheckOutcome::Passed, found.join(", "), sentence)
+}
+
+/// Returns the loop devices of the targets.
+fn loops<'a>(facts: &PhaseFacts<'a>) -> Vec<&'a str> {
+    let disks = facts.disks().into_iter();
+    disks.filter(|disk| disk.name.starts_with("loop")).map(|disk| disk.name.as_str()).collect()
+}
+
+/// `the disk`; the name of a loop device, below which is another one.
+fn the_disk(facts: &PhaseFacts<'_>) -> String {
+    let loops = loops(facts);
+    if loops.is_empty() { "the disk".to_owned() } else { loops.join(" and ") }
+}
+
+/// Returns what was not examined: the disks of a loop device's file.
+fn unexamined(facts: &PhaseFacts<'_>) -> &'static str {
+    if loops(facts).is_empty() { "" } else { " Who used the disk of its file was not examined." }
 }
 
 /// Returns true if enough requests were traced without a loss, and hardly any was of others, or may have been. (Lost events are of one
@@ -175,7 +198,7 @@ pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<Str
 }
 
 /// Returns who moved `total` bytes in a direction, which counters show, in a few words: `dd wrote about 24 MiB` if the trace shows at least
-/// 1 MiB by it and hardly anything by other programs, extrapolated to the phase; else `others wrote 24 MiB`.
+/// 1 MiB by it and hardly anything by other programs; else `others wrote 24 MiB`.
 pub(crate) fn moved_by_others(facts: &PhaseFacts<'_>, op: OpKind, total: u64) -> String {
     const SHARE_MIN: f64 = 0.9;
     let verb = if op == OpKind::Read { "read" } else { "wrote" };
@@ -186,10 +209,7 @@ pub(crate) fn moved_by_others(facts: &PhaseFacts<'_>, op: OpKind, total: u64) ->
         own >= TRACED_BYTES_MIN && own as f64 >= seen as f64 * SHARE_MIN
     });
     match (busiest, facts.traced()) {
-        (Some(process), Ok(trace)) => {
-            let about = scaled(facts, trace, bytes_of(process, Some(op))).min(total);
-            format!("{} {verb} about {}", process.name, format_bytes(about))
-        }
+        (Some(process), Ok(_)) => format!("{} {verb} about {}", process.name, format_bytes(total)),
         _ => format!("others {verb} {}", format_bytes(total)),
     }
 }
