@@ -98,7 +98,7 @@ pub use limit::{
     LimitValue, Reference, ReferenceLoad,
 };
 pub use link::DiskLink;
-pub use mark::{Mark, finding_words, is_reason, run_words, worst};
+pub use mark::{Mark, STOPS, finding_words, is_reason, run_words, worst};
 pub use numa::{MemoryMode, MemoryPolicy};
 pub use operation::OpKind;
 pub use origin::{Origin, Sourced};

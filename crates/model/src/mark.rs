@@ -165,8 +165,15 @@ pub fn worst(checks: &[Check]) -> Option<&Check> {
         (contradicts, is_whole, explained, is_reason(&check.name), std::cmp::Reverse(check.cause))
     };
     // `max_by_key` returns the last of equal ones.
-    checks.iter().filter(|check| check.objects()).rev().max_by_key(key)
+    let worst = checks.iter().filter(|check| check.objects()).rev().max_by_key(key)?;
+    // How long a stop was is measured; what waits explain is a limit, and they follow a stop.
+    let stop = checks.iter().find(|check| check.objects() && check.name == STOPS);
+    let is_wait = worst.name == "processor_wait" && worst.outcome != CheckOutcome::Contradicted;
+    Some(stop.filter(|_| is_wait).unwrap_or(worst))
 }
+
+/// The check whether this tool was stopped.
+pub const STOPS: &str = "stops";
 
 /// Returns true for a check whose finding is the reason of what counters find, such as missing bytes.
 pub fn is_reason(check: &str) -> bool {

@@ -9,8 +9,8 @@
 use crate::text::counted;
 use crate::words::{check_sentence, level_meaning, level_words};
 use trueio_model::{
-    Cause, Check, CheckOutcome, DiskFacts, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, Transport, finding_words,
-    is_reason,
+    Cause, Check, CheckOutcome, DiskFacts, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, STOPS, Transport,
+    finding_words, is_reason,
 };
 pub use trueio_model::{Mark, worst};
 
@@ -141,7 +141,15 @@ pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec
             all.iter().filter(|one| one.0 == cause).map(|one| (one.1.clone(), one.2)).collect();
         // Stable: findings of equal weight stay in the order of the record.
         findings.sort_by_key(|(finding, mark)| {
-            std::cmp::Reverse((finding.contradicts, *mark, finding.explained_percent, is_reason(&finding.check)))
+            // How long a stop was is measured; what waits explain is a limit, and they follow a stop.
+            let is_stop = finding.check == STOPS;
+            std::cmp::Reverse((
+                finding.contradicts,
+                *mark,
+                is_stop,
+                finding.explained_percent,
+                is_reason(&finding.check),
+            ))
         });
         let mark = findings.iter().map(|(_, mark)| *mark).max()?;
         let findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();

@@ -15,7 +15,7 @@
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::observation::Stop;
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, EngineKind};
+use trueio_model::{Check, CheckOutcome, EngineKind, SeriesRow};
 
 pub(crate) const NAME: &str = "stops";
 
@@ -24,6 +24,8 @@ const SOURCE: &str =
 const NOTED_SHARE: f64 = 0.01;
 /// Of a shorter stop the latencies must contain the gap.
 const LONG_NS_MIN: u64 = 250_000_000;
+/// Workers that completed I/Os for a smaller part of a stop did so before it or after it.
+const WENT_ON_SHARE_MIN: f64 = 0.1;
 /// More stops are summed up in words.
 const WORDS_MAX: usize = 3;
 /// Shorter differences of two clocks are those of reading them.
@@ -108,7 +110,8 @@ fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
     after.any(|row| row.latency_ns_max >= stop.least_ns)
 }
 
-/// Returns true if an interval of a job that lies within the stop, whenever that began and ended, contains I/Os.
+/// Returns true if intervals of a job that contain I/Os cover a noted part of the stop, whenever that began and ended: the workers went
+/// on. After a stop, workers may get a processor before the thread that follows the phase.
 fn has_completions(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
     // Time in the run queue was before the stop or after it.
     let queued_ns = stop.until_ns.saturating_sub(stop.from_ns).saturating_sub(stop.most_ns);
@@ -116,10 +119,12 @@ fn has_completions(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
     let earliest_end_ns = stop.until_ns.saturating_sub(queued_ns);
     let is_within =
         |end_ns: u64, span_ns: u64| end_ns <= earliest_end_ns && end_ns.saturating_sub(span_ns) >= latest_begin_ns;
-    facts.records.iter().flat_map(|record| &record.series).any(|row| {
-        let ios = row.read_count + row.write_count + row.other_count + row.trim_count;
-        ios > 0 && row.span_ns > 0 && is_within(row.end_ns, row.span_ns)
-    })
+    let covered_ns = |series: &[SeriesRow]| -> u64 {
+        let has_ios = |row: &&SeriesRow| row.read_count + row.write_count + row.other_count + row.trim_count > 0;
+        series.iter().filter(has_ios).filter(|row| is_within(row.end_ns, row.span_ns)).map(|row| row.span_ns).sum()
+    };
+    let most_ns = facts.records.iter().map(|record| covered_ns(&record.series)).max().unwrap_or(0);
+    most_ns as f64 > stop.least_ns as f64 * WENT_ON_SHARE_MIN
 }
 
 /// The stop began at some time within a wait.

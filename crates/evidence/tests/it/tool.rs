@@ -436,6 +436,8 @@ fn workers_that_went_on_were_not_stopped() {
     // The thread that follows the phase waited for a processor for 0.3 s after the stop, while the workers went on.
     let resumed_earlier = |index: u64| !(13..30).contains(&index);
     stopped(300, resumed_earlier).judge().assert(STOPS, Suspect, "was stopped for 1.7 s");
+    // One interval with I/Os of twenty lies just before the stop, or just after it.
+    stopped(0, |index| outside(index) || index == 29).judge().assert(STOPS, Suspect, "was stopped for 2.0 s");
 }
 
 /// Goal: short stops count together, if the workers' clocks contain them, too; a thread that alone was held is no stop.
