@@ -45,6 +45,8 @@ const SWITCH_NS: u64 = 2_000;
 const NOTED_SHARE: f64 = 0.01;
 const SUSPECT_SHARE: f64 = 0.05;
 const CONTRADICTED_SHARE: f64 = 0.50;
+/// A smaller part of the waits is not named as a throttled control group's.
+const THROTTLED_SHARE_MIN: f64 = 0.1;
 /// In a shorter phase a few time slices of another program weigh too much to withhold the figures.
 const CONTRADICTED_NS_MIN: u64 = 1_000_000_000;
 
@@ -89,8 +91,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         _ => format!("waited for a processor for {}", format_duration_ns(worst.waited_ns)),
     };
     match worst.percentile {
+        // A part of the percentile, and not of the load's rate: the words say how much of what.
         Some(percentile) if worst.explained <= SUSPECT_SHARE => {
-            check.with_brief(format!("{brief} ({})", percentile.name)).explaining(Some(percentile.share))
+            check.with_brief(format!("{brief} (≤ {:.0} % of {})", percentile.share * 100.0, percentile.name))
         }
         _ => check.with_brief(brief).explaining(Some(worst.explained)),
     }
@@ -204,11 +207,23 @@ impl<'a> Waiting<'a> {
     fn cause(&self, facts: &PhaseFacts<'_>) -> String {
         let throttled_ns = facts.observation.throttled_ns.unwrap_or(0);
         let quota = facts.environment.and_then(|environment| environment.cpu.quota);
+        let quota = quota.map_or_else(String::new, |quota| format!(" of {quota:.2} processors"));
+        let throttled = format!(
+            "their control group used up its CPU quota{quota} and was throttled for {}",
+            format_duration_ns(throttled_ns)
+        );
         if throttled_ns > self.waited_ns / 2 {
-            let quota = quota.map_or_else(String::new, |quota| format!(" of {quota:.2} processors"));
-            let throttled = format_duration_ns(throttled_ns);
-            return format!("their control group used up its CPU quota{quota} and was throttled for {throttled}");
+            return throttled;
         }
+        let others = self.other_cause(facts);
+        match throttled_ns as f64 > self.waited_ns as f64 * THROTTLED_SHARE_MIN {
+            true => format!("{others}, and {throttled}"),
+            false => others,
+        }
+    }
+
+    /// Returns who used the processors.
+    fn other_cause(&self, facts: &PhaseFacts<'_>) -> String {
         let workers: u32 = facts.jobs.iter().map(|job| job.workers).sum();
         let usable = facts.environment.map_or(u32::MAX, |environment| environment.cpu.usable_count);
         if workers > usable {
