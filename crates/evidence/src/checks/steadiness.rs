@@ -7,7 +7,8 @@
 //!
 //! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
 //! A drift of a few I/Os is none: the parts must differ by more than two standard deviations of their count.
-//! One stall is not a change of level: the percentiles show it. Time for which this tool was stopped (`stops`) is left out.
+//! One stall is not a change of level: the percentiles show it. Time for which this tool was stopped (`stops`) is left out, as is that of
+//! a sync that ends a job.
 //!
 //! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more than 25
 //! % of the mean, or no I/O at all for 0.5 s or longer and more than 5 % of the time (unless the job pauses): suspect. A steady state that the job sets and that was not reached: suspect. `steady_state`
@@ -18,7 +19,7 @@ use crate::checks::stops::stops;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use std::ops::Range;
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, EngineKind, SeriesRow, SteadyState};
+use trueio_model::{Check, CheckOutcome, EngineKind, JobRecord, SeriesRow, SteadyState};
 use trueio_stats::{ChangePoint, WindowFit, change_points};
 
 pub(crate) const NAME: &str = "steadiness";
@@ -119,6 +120,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
+}
+
+/// Returns a job's intervals without those of the sync that ends it, in which no transfer is to complete.
+fn transfers_of<'a>(facts: &PhaseFacts<'_>, record: &'a JobRecord) -> &'a [SeriesRow] {
+    let flush = facts.jobs.iter().find(|job| job.name == record.name).map(|job| job.flush);
+    if !flush.is_some_and(|flush| flush.is_at_end() && !flush.is_between()) {
+        return &record.series;
+    }
+    let transfers = |row: &SeriesRow| row.read_count + row.write_count + row.trim_count > 0;
+    let last = record.series.iter().rposition(transfers).map_or(0, |index| index + 1);
+    &record.series[..last]
 }
 
 /// Returns the number of intervals in stalls.
@@ -308,7 +320,7 @@ impl Rows {
     /// Sums the jobs' series over a grid of the longest interval among them. The grid ends where the first
     /// job ended, without an incomplete last interval.
     fn of(facts: &PhaseFacts<'_>) -> Self {
-        let series: Vec<&[SeriesRow]> = facts.records.iter().map(|record| record.series.as_slice()).collect();
+        let series: Vec<&[SeriesRow]> = facts.records.iter().map(|record| transfers_of(facts, record)).collect();
         let row_ns = series.iter().filter_map(|rows| rows.iter().map(|row| row.span_ns).max()).max().unwrap_or(0);
         let end_ns = series.iter().map(|rows| rows.last().map_or(0, |row| row.end_ns)).min().unwrap_or(0);
         let count = end_ns.checked_div(row_ns).unwrap_or(0) as usize;

@@ -96,6 +96,12 @@ fn a_freeze_of_two_seconds_is_not_permanent() {
     phase.observation.stops = Some(vec![Stop { from_ns, until_ns, least_ns, most_ns }]);
     phase.judge().assert("steadiness", Passed, "one level, apart from the time for which this tool was stopped");
     phase.observation.stops = None;
+    // The sync that ends a job transfers nothing.
+    phase.records[0].series = frozen(70);
+    phase.records[0].series.truncate(60);
+    phase.jobs[0].flush.end_fsync = true;
+    phase.judge().assert("steadiness", Passed, "The rate stayed at one level.");
+    phase.jobs[0].flush.end_fsync = false;
     phase.records[0].series = frozen(70);
     let judgement = phase.judge();
     judgement.assert("steadiness", Suspect, "No I/O completed for 5.0 s, from 2.0 s on, until the end; before that");
