@@ -29,7 +29,7 @@ fn sentence(parts: &LatencyParts) -> String {
         _ => "writes",
     };
     format!(
-        "{ops} took {} on average: {}; p99 {}: {} ({} sampled {ops})",
+        "sampled {ops} took {} on average: {}; p99 {}: {} ({} of them)",
         time(parts.total.mean_ns),
         means.join(", "),
         time(parts.total.p99_ns),
@@ -63,8 +63,8 @@ mod tests {
         };
         assert_eq!(
             sentence(&parts),
-            "reads took 92.0 µs on average: device 78.0 µs (85 %), I/O scheduler 0 ns (0 %), the rest 14.0 µs (15 %); p99 300 µs: \
-             device 240 µs, I/O scheduler 0 ns, the rest 40.0 µs (12,345 sampled reads)"
+            "sampled reads took 92.0 µs on average: device 78.0 µs (85 %), I/O scheduler 0 ns (0 %), the rest 14.0 µs (15 %); p99 300 µs: \
+             device 240 µs, I/O scheduler 0 ns, the rest 40.0 µs (12,345 of them)"
         );
     }
 }
