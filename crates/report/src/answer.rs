@@ -9,6 +9,7 @@ use crate::standing::{PastRun, Placement, Position, Standing, only_disk, standin
 use crate::statements::{ground, statements};
 use crate::summary::{Interval, Row, summary};
 use crate::verdicts::{Mark, Reason, conclusion, mark, reasons, row_words};
+use crate::words::MEMORY_LATENCY;
 use trueio_model::{
     AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, Estimate, FoundLoad, OpKind, PhaseRecord, Quantity,
     RunAnswer, RunRecord, Statement, StatementKind, Verdict, units, worst,
@@ -95,6 +96,14 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
         all.push(of(quantity, value, interval));
     }
     all.push(of(Quantity::Max, row.latency_ns_max.map(|ns| ns as f64), (None, None)));
+    if row.has_memory_latency {
+        let is_latency =
+            |figure: &&mut AnsweredFigure| !matches!(figure.quantity, Some(Quantity::Iops | Quantity::Bandwidth));
+        for figure in all.iter_mut().filter(is_latency) {
+            (figure.verdict, figure.is_shown) = (Mark::NotTheDisk, false);
+            figure.cause = MEMORY_LATENCY.to_owned();
+        }
+    }
     all
 }
 

@@ -35,7 +35,8 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     );
     for row in summary(record) {
         let absent = || if row.is_withheld { "x" } else { "–" }.to_owned();
-        let ns = |value: Option<u64>| value.map_or_else(absent, units::format_duration_ns);
+        let absent_latency = || if row.withholds_latencies() { "x" } else { "–" }.to_owned();
+        let ns = |value: Option<u64>| value.map_or_else(absent_latency, units::format_duration_ns);
         let [p50, p99, p999] = row.quantiles.map(|q| ns(q.map(|q| q.value_ns)));
         let mark = Badge::of_phase(&record.phases[row.phase_index]);
         let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(" ({few})"));

@@ -233,6 +233,8 @@ impl Line {
             p99: match p99_ns {
                 Some(ns) => p99_cell(&units::format_duration_ns(ns)),
                 None if is_withheld => p99_cell("x"),
+                // Of the copy to memory; the rate contains the sync.
+                None if rows.iter().any(|row| row.has_memory_latency) => p99_cell("memory"),
                 None => few_ios(shown.io_count).unwrap_or_else(|| p99_cell("–")),
             },
             words: clean(&words).into_owned(),

@@ -5,8 +5,8 @@
 
 use crate::verdicts::mark;
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, Estimate, Histogram, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order,
-    PhaseRecord, RunRecord, SyncMode, units,
+    BlockSizes, DirectPolicy, DirectSupport, EngineKind, Estimate, Histogram, JobPlan, JobRecord, OpKind, OpMix,
+    OpRecord, Order, PhaseRecord, RunRecord, SyncMode, units,
 };
 use trueio_stats::{NoInterval, Quantile, quantile, quantile_interval};
 
@@ -79,6 +79,9 @@ pub struct Row {
     pub latency_ns_max: Option<u64>,
     /// True if latencies count from the time each I/O was due.
     pub is_from_intended: bool,
+    /// True of writes whose calls returned once the data was in memory, while the rate contains the sync that ended the job: the latencies, which are not
+    /// the disk's, are then `None`.
+    pub has_memory_latency: bool,
     /// CPU time of the process tree per I/O, in nanoseconds. It cannot be attributed to operations, so only
     /// the first row of a phase has it. Sync calls are not counted as I/Os unless there is nothing else:
     /// their CPU time belongs to the writes that they make durable.
@@ -89,6 +92,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// Returns true if latencies are not shown although they were measured.
+    pub(crate) fn withholds_latencies(&self) -> bool {
+        self.is_withheld || self.has_memory_latency
+    }
+
     /// Returns the histogram of the row's latencies.
     pub(crate) fn histogram<'a>(&self, record: &'a RunRecord) -> Option<&'a trueio_model::Histogram> {
         let job = record.phases.get(self.phase_index)?.jobs.get(self.job_index)?;
@@ -144,6 +152,9 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
             let is_one = ops().count() == 1;
             for op in ops() {
                 let is_from_intended = !op.latency.from_intended.is_empty();
+                let has_memory_latency =
+                    !is_withheld && end_flush.is_some() && returns_from_memory(record, phase_index, job, op.op);
+                let has_no_latency = is_withheld || has_memory_latency;
                 let histogram = if is_from_intended { &op.latency.from_intended } else { &op.latency.total };
                 rows.push(Row {
                     phase_index,
@@ -156,15 +167,16 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                     bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
                     ios_per_s: per_s(op.io_count),
                     ios_per_s_interval: op.ios_per_s.filter(|_| !is_withheld),
-                    mean_ns: histogram.mean_ns().filter(|_| !is_withheld && !is_from_intended),
-                    mean_latency: op.mean_latency_ns.filter(|_| !is_withheld && !is_from_intended),
-                    quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !is_withheld)),
-                    intervals: QUANTILES.map(|q| match is_withheld {
+                    mean_ns: histogram.mean_ns().filter(|_| !has_no_latency && !is_from_intended),
+                    mean_latency: op.mean_latency_ns.filter(|_| !has_no_latency && !is_from_intended),
+                    quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !has_no_latency)),
+                    intervals: QUANTILES.map(|q| match has_no_latency {
                         true => Interval::Unknown,
                         false => Interval::of(op, histogram, q, job.elapsed_ns),
                     }),
-                    latency_ns_max: histogram.max_ns().filter(|_| !is_withheld),
+                    latency_ns_max: histogram.max_ns().filter(|_| !has_no_latency),
                     is_from_intended,
+                    has_memory_latency,
                     cpu_ns_per_io: cpu_ns_per_io.take(),
                     is_withheld,
                 });
@@ -190,6 +202,22 @@ pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a 
         return None;
     }
     job.ops.iter().find(|op| op.op == OpKind::Sync && op.error_count == 0)
+}
+
+/// Returns true if the calls of an operation return once the data is in memory: buffered writes that are not durable one by one.
+fn returns_from_memory(record: &RunRecord, phase_index: usize, job: &JobRecord, op: OpKind) -> bool {
+    let Some(plan) = plan_of(record, phase_index, job).filter(|plan| plan.engine.touches_files()) else { return false };
+    let buffers = |path: &str| {
+        let target = record.targets.iter().find(|target| target.path == path);
+        matches!(
+            target.map(|target| target.direct.support),
+            Some(DirectSupport::SilentlyBuffered | DirectSupport::Refused)
+        )
+    };
+    let is_buffered = plan.engine == EngineKind::Mmap
+        || plan.direct == DirectPolicy::Off
+        || (plan.direct == DirectPolicy::Prefer && plan.files.iter().any(|file| buffers(&file.path)));
+    op == OpKind::Write && is_buffered && plan.sync == SyncMode::None && !plan.write_flags.dsync
 }
 
 /// Returns the CPU time per I/O of a phase; `None` without an I/O.

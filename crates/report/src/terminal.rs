@@ -204,7 +204,7 @@ impl Cells {
         let number = |value: Option<f64>| value.map_or_else(absent, figure);
         let [p50, p99, p999] = row.quantiles.map(|q| match q {
             Some(q) => scale.show(q.value_ns),
-            None if row.is_withheld => "x".to_owned(),
+            None if row.withholds_latencies() => "x".to_owned(),
             None => "–".to_owned(),
         });
         let clipped = row.histogram(record).is_some_and(|h: &Histogram| h.overflow_count() > 0);
@@ -219,7 +219,10 @@ impl Cells {
                 p50,
                 p99,
                 p999,
-                row.latency_ns_max.map_or_else(absent, |ns| scale.show(ns)),
+                row.latency_ns_max.map_or_else(
+                    || if row.has_memory_latency { "x".to_owned() } else { absent() },
+                    |ns| scale.show(ns),
+                ),
                 number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             ],
             verdict: {

@@ -128,17 +128,24 @@ pub(crate) fn machine_lines(machine: &Environment) -> Vec<(&'static str, String)
     vec![("machine", first), ("", second)]
 }
 
+/// Why latencies of buffered writes are not the disk's.
+pub(crate) const MEMORY_LATENCY: &str = "the write calls returned once the data was in memory";
+
 /// Returns the footnotes of the summary table.
 pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     let missing: Vec<String> = QUANTILES
         .iter()
         .enumerate()
-        .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none() && !r.is_withheld))
+        .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none() && !r.withholds_latencies()))
         .filter_map(|(_, &q)| Some(format!("{} {}", percentile_name(q), units::format_count(minimum_count(q)?))))
         .collect();
     if !missing.is_empty() {
         notes.push(format!("– too few I/Os for this percentile; it needs at least: {}.", missing.join(", ")));
+    }
+    let of_memory: Vec<&str> = rows.iter().filter(|r| r.has_memory_latency).map(|r| r.label.as_str()).collect();
+    if !of_memory.is_empty() {
+        notes.push(format!("Latencies of {} are withheld: {MEMORY_LATENCY}.", of_memory.join(", ")));
     }
     let paced: Vec<&str> = rows.iter().filter(|r| r.is_from_intended).map(|r| r.label.as_str()).collect();
     if !paced.is_empty() {

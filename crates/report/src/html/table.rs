@@ -74,13 +74,13 @@ impl TableRow {
                             },
                         },
                         None => {
-                            let value = if row.is_withheld { "x" } else { "–" }.to_owned();
+                            let value = if row.withholds_latencies() { "x" } else { "–" }.to_owned();
                             Latency { name, value, interval: String::new() }
                         }
                     }
                 })
                 .collect(),
-            max: row.latency_ns_max.map_or_else(absent, ns),
+            max: row.latency_ns_max.map_or_else(|| if row.has_memory_latency { "x".to_owned() } else { absent() }, ns),
             cpu: row.cpu_ns_per_io.map_or_else(String::new, |cpu| ns(cpu.round() as u64)),
             spark: if row.is_withheld {
                 String::new()

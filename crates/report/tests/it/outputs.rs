@@ -3,8 +3,10 @@
 use crate::fixture;
 
 use std::path::PathBuf;
-use trueio_model::{CheckOutcome, EngineKind, Histogram, Outcome, RECORD_VERSION, RunRecord, Verdict};
-use trueio_report::{ReadError, Style, json, parse, summary, terminal};
+use trueio_model::{
+    CheckOutcome, DirectPolicy, EngineKind, Histogram, Mark, Outcome, RECORD_VERSION, RunRecord, SyncMode, Verdict,
+};
+use trueio_report::{ReadError, Style, answer, json, parse, screen, summary, terminal};
 
 fn plain(width: usize) -> Style {
     Style { width, color: false, unicode: true }
@@ -164,6 +166,35 @@ fn a_single_flush_at_the_end_is_a_sentence_and_not_a_row_unless_it_failed() {
     );
     record.phases[1].jobs[0].ops[1].error_count = 1;
     assert!(labels(&record).contains(&"write 1m q8 sync".to_owned()));
+}
+
+/// Goal: where only the sync at the end makes the rate the disk's, the latencies of the write calls are not called the disk's.
+/// Method: buffered writes with a sync at the end; the same with direct I/O, and with a call that makes each write durable.
+#[test]
+fn latencies_of_writes_to_memory_are_withheld_and_the_rate_is_not() {
+    let ending = |direct: DirectPolicy, sync: SyncMode| {
+        let mut record = fixture::baseline(2);
+        let flush = record.phases[6].jobs[0].ops[1].clone();
+        record.phases[1].jobs[0].ops.push(flush);
+        (record.plan.jobs[1].direct, record.plan.jobs[1].sync) = (direct, sync);
+        record
+    };
+    let record = ending(DirectPolicy::Off, SyncMode::None);
+    let row = &summary(&record)[1];
+    assert!(row.has_memory_latency && row.ios_per_s.is_some() && row.bytes_per_s.is_some());
+    assert_eq!((row.quantiles, row.mean_ns, row.latency_ns_max), ([None; 3], None, None));
+    let note = "Latencies of write 1m q8 are withheld: the write calls returned once the data was in memory.";
+    assert!(terminal(&record, &plain(120)).contains(note));
+    assert!(screen(&record, &plain(80), "add -v", &[]).contains("p99  memory"));
+    let figures: Vec<_> = answer(&record, &[]).figures.into_iter().filter(|one| one.load == "write 1m q8").collect();
+    let shown: Vec<&str> = figures.iter().filter(|one| one.is_shown).map(|one| one.name.as_str()).collect();
+    assert_eq!(shown, ["iops", "bandwidth"]);
+    let hidden: Vec<_> = figures.iter().filter(|one| !one.is_shown).collect();
+    assert!(hidden.iter().all(|one| one.verdict == Mark::NotTheDisk && one.cause.contains("in memory")), "{hidden:#?}");
+    for (direct, sync) in [(DirectPolicy::Require, SyncMode::None), (DirectPolicy::Off, SyncMode::Dsync)] {
+        let row = &summary(&ending(direct, sync))[1];
+        assert!(!row.has_memory_latency && row.latency_ns_max.is_some());
+    }
 }
 
 #[test]
