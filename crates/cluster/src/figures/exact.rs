@@ -174,3 +174,24 @@ pub(super) fn check_blocks(job: &JobRecord, plan: &JobPlan) -> Result<(), OutOfR
     }
     job.workers.iter().try_for_each(|worker| check_blocks(worker, plan))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_minimum_or_maximum_outside_of_its_bucket_is_refused() {
+        // The format refuses some of them, and the check the rest.
+        let check = |min_ns: u64, max_ns: u64| {
+            let text = json!({"sub_bits": 7, "total": 2, "overflow": 0, "sum_ns": "12", "min_ns": min_ns, "max_ns": max_ns, "index": [5, 2],
+                "count": [1, 1]});
+            let read = serde_json::from_value::<Histogram>(text).map_err(|error| error.to_string());
+            read.and_then(|histogram| check_histogram(&histogram).map_err(|error| error.to_string()))
+        };
+        assert_eq!(check(5, 7), Ok(()));
+        for (min, max) in [(0, 7), (4, 7), (6, 7), (5, 6), (5, 8)] {
+            assert!(check(min, max).is_err(), "{min} to {max}");
+        }
+    }
+}
