@@ -6,7 +6,8 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_job::Machine;
 use trueio_model::{JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
@@ -123,16 +124,22 @@ pub(super) fn punch(file: &File) -> std::io::Result<()> {
 }
 
 /// What a job reads before a hole is punched.
-pub(super) const READ_BYTES: u64 = 2 << 20;
+pub(super) const READ_BYTES: u64 = 256 << 10;
 /// A file that is not read until then stays as it is.
 const READ_WAIT: Duration = Duration::from_secs(20);
 
-/// Deallocates all space once the job of this name reads.
-pub(super) fn punch_while_read(job: &'static str) -> impl Fn(&File) -> std::io::Result<()> {
+/// Deallocates all space once the job of this name reads; `is_punched` is set afterwards.
+pub(super) fn punch_while_read(
+    job: &'static str,
+    is_punched: &Arc<AtomicBool>,
+) -> impl Fn(&File) -> std::io::Result<()> {
+    let is_punched = Arc::clone(is_punched);
     move |file| {
         let file = file.try_clone()?;
+        is_punched.store(false, Relaxed);
+        let is_punched = Arc::clone(&is_punched);
         // Without effect, the row is missed.
-        once_read(job, READ_BYTES, move || drop(punch(&file)))
+        once_read(job, READ_BYTES, move || is_punched.store(punch(&file).is_ok(), Relaxed))
     }
 }
 
