@@ -13,6 +13,8 @@ pub struct Observation {
     pub devices: Vec<DeviceDelta>,
     /// Cached pages of each file: (path, before, after).
     pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
+    /// True if the time of modification of one of these files changed: somebody wrote to it.
+    pub is_modified: bool,
     /// True if other ranks of this run are on this kernel: the counters of disks include their I/O.
     pub has_peers: bool,
     /// Bytes that this process caused to be fetched from storage.

@@ -22,7 +22,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use trueio_device::{
     CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, kernel_thread_ticks, pressure,
     process_io, temperature, throttle_count, throttled_ns,
@@ -69,6 +69,7 @@ struct FileWatch {
     size_bytes: u64,
     file: Option<File>,
     before: Option<Residency>,
+    modified: Option<SystemTime>,
 }
 
 /// Counters at the start of the phase, except those of disks and files.
@@ -110,7 +111,7 @@ impl Watch {
             }
             let (path, offset_bytes, size_bytes) = (path.clone(), *offset_bytes, *size_bytes);
             if !watched.iter().any(|known| known.path == path && known.offset_bytes == offset_bytes) {
-                watched.push(FileWatch { path, offset_bytes, size_bytes, file: None, before: None });
+                watched.push(FileWatch { path, offset_bytes, size_bytes, file: None, before: None, modified: None });
             }
         }
         Self {
@@ -176,6 +177,7 @@ impl Watch {
         }
         for file in &mut self.files {
             file.before = file.residency();
+            file.modified = file.modified();
         }
         let ticks = cpu_ticks(&self.system).ok();
         let kernel_ticks = self.kernel_ticks();
@@ -260,6 +262,7 @@ impl Watch {
                 measured_ns,
             });
         }
+        let is_modified = self.files.iter().any(|file| file.modified != file.modified());
         let residency = self
             .files
             .iter_mut()
@@ -275,6 +278,7 @@ impl Watch {
         Observation {
             devices,
             residency,
+            is_modified,
             has_peers: crate::peers::has_peers(),
             process_read_bytes: both(begin.process_read_bytes, process_read_bytes).map(|(a, b)| b.saturating_sub(a)),
             maps: self.maps.clone(),
@@ -391,6 +395,11 @@ impl Watch {
 }
 
 impl FileWatch {
+    /// Returns when the file was modified; `None` if that is unknown.
+    fn modified(&self) -> Option<SystemTime> {
+        self.file.as_ref()?.metadata().ok()?.modified().ok()
+    }
+
     fn residency(&self) -> Option<Residency> {
         let found = trueio_direct::residency(self.file.as_ref()?, self.offset_bytes, self.size_bytes).ok()?;
         // Pages under write-back are not written yet.

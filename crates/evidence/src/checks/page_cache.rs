@@ -6,14 +6,15 @@
 //! in memory at the end.
 //!
 //! Another program that reads or writes the same file or device through the cache makes it grow, too. Then the disk reads or writes
-//! these bytes in addition to those that the kernel counts for this process, or they are dirty pages, which direct I/O leaves none of.
+//! these bytes in addition to those that the kernel counts for this process, or they are dirty pages. A writer changes the time of
+//! modification of the file (not of a device).
 //!
 //! Cannot see: pages that were cached and evicted in between; the origin of single pages; ZFS's own cache.
 //!
 //! Thresholds: growth under direct I/O of more than 64 pages and 1 % of the transferred bytes or of the
 //! region, whichever is less: contradicted. Only suspect if the filesystem declares direct I/O, the counters of the
-//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks, or wrote it:
-//! a file that is buffered silently grows by what this process itself read. Buffered reads with more than 10 % of the region cached at the
+//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks, or wrote it (the
+//! phase only reads, and the time of modification of a file changed): a file that is buffered silently grows by what this process itself read. Buffered reads with more than 10 % of the region cached at the
 //! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
@@ -158,11 +159,11 @@ fn cached_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64, dirt
     let is_confirmed = has_arrived(read, own, early)
         && has_arrived(read, counted_read, early)
         && has_arrived(written, counted_written, early);
-    // Dirty pages of a phase that writes may be its own.
-    let dirtied = if written == 0 { dirtied } else { 0 };
+    // A phase that writes may have made the pages and the time of modification itself; and without one, the disk was written elsewhere.
+    let is_others = written == 0 && facts.observation.is_modified;
     let by_others = [
         (OpKind::Read, counted_read.saturating_sub(own)),
-        (OpKind::Write, counted_written.saturating_sub(written) + dirtied),
+        (OpKind::Write, if is_others { counted_written + dirtied } else { 0 }),
     ];
     // Where others did both, what they did most.
     let most = by_others.into_iter().max_by_key(|(_, others)| *others)?;

@@ -69,9 +69,12 @@ fn pages_that_a_neighbour_read_do_not_contradict_direct_io() {
     // Another program wrote the file: it is on the disk, or still dirty, which reads leave nothing.
     let mut written = grow(Phase::honest_reads());
     written.observation.devices = vec![delta(counted(400 * MIB, 400 * MIB, 0))];
+    written.judge().assert("page_cache", Contradicted, "was not direct");
+    written.observation.is_modified = true;
     written.judge().assert("page_cache", Suspect, "Another process wrote the same files through the page cache");
     let mut dirty = grow(Phase::honest_reads());
     dirty.observation.residency[0].2 = residency(400 * MIB, 390 * MIB, 1024 * MIB);
+    dirty.observation.is_modified = true;
     dirty.judge().assert(
         "page_cache",
         Suspect,
@@ -87,7 +90,8 @@ fn pages_that_a_neighbour_read_do_not_contradict_direct_io() {
     writes.judge().assert("page_cache", Contradicted, "was not direct");
     writes.observation.devices = vec![delta(counted(400 * MIB, 400 * MIB, 0))];
     writes.judge().assert("page_cache", Suspect, "Another process read the same files");
-    // Dirty pages of a phase that writes may be its own.
+    // Pages and modification of a phase that writes may be its own.
+    writes.observation.is_modified = true;
     writes.observation.devices = vec![delta(counted(0, 400 * MIB, 0))];
     writes.observation.residency[0].2 = residency(400 * MIB, 400 * MIB, 1024 * MIB);
     writes.judge().assert("page_cache", Contradicted, "was not direct");
