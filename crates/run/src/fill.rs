@@ -113,22 +113,18 @@ impl<'a> FillLock<'a> {
     /// Waits for the lock while the file grows, and for [`STILL`] at one length. Returns without the lock after that, and where the
     /// filesystem has no locks: the callers compare the length in any case.
     fn take(file: &'a File, stop: &AtomicBool) -> Result<Self, FileError> {
-        let mut is_held = false;
+        let (mut is_held, mut is_stopped) = (false, false);
         await_growth(STILL, || {
-            if stop.load(Relaxed) {
-                return None;
-            }
             match trueio_direct::try_lock(file, LockMode::Exclusive) {
                 Ok(()) => is_held = true,
+                Err(LockError::Held(_)) if stop.load(Relaxed) => is_stopped = true,
                 Err(LockError::Held(_)) => return file.metadata().ok().map(|found| found.len()),
                 Err(_) => {}
             }
             None
         });
-        match is_held {
-            false if stop.load(Relaxed) => Err(FileError::Stopped),
-            _ => Ok(Self(is_held.then_some(file))),
-        }
+        // Another run has the file: it stays as it is. Without one, a stop ends the filling, which removes what it made.
+        if is_stopped { Err(FileError::Stopped) } else { Ok(Self(is_held.then_some(file))) }
     }
 }
 
