@@ -47,8 +47,8 @@ use trueio_run::{signal_received, watch_signals};
 const MIB: u64 = 1 << 20;
 /// Length of the idle baseline before each job, in nanoseconds.
 const IDLE_NS: u64 = 100_000_000;
-/// How often an effect is staged that does not occur: whether it is the last time.
-const LAST_TRY: [bool; 3] = [false, false, true];
+/// How often a false result is staged whose effect does not occur, as beside programs that keep the machine busy.
+const TRIES: u32 = 3;
 /// Minimum that the other writer must write while a job runs, so that the check can detect it.
 const NEIGHBOUR_BYTES_MIN: u64 = 16 * MIB;
 
@@ -262,7 +262,21 @@ impl Selftest {
         names.iter().try_for_each(|name| self.add(Row::not_staged(false, name, why)))
     }
 
-    /// Runs a job and builds a row from its record; again if the effect did not occur, as beside programs that keep the machine busy.
+    /// Stages a row until its effect occurs, at most [`TRIES`] times.
+    fn stage(&mut self, once: impl Fn(&Stage) -> Row) -> Result<(), Failure> {
+        for last in (0..TRIES).rev() {
+            if !self.continues() {
+                return Ok(());
+            }
+            let row = once(&self.stage);
+            if last == 0 || row.ending != Ending::NotStaged {
+                return self.add(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a job and builds a row from its record.
     fn job(
         &mut self,
         is_correct: bool,
@@ -272,38 +286,8 @@ impl Selftest {
         tamper: Option<Tamper<'_>>,
         row: impl Fn(&RunRecord) -> Row,
     ) -> Result<(), Failure> {
-        for is_last in LAST_TRY {
-            if !self.continues() {
-                return Ok(());
-            }
-            let row = match self.stage.run(place.0, place.1, &options.concat(), tamper) {
-                Staged::Ran(record) if !record.phases.is_empty() => row(&record),
-                staged => return self.row_of(is_correct, name, staged, row),
-            };
-            if is_last || row.ending != Ending::NotStaged {
-                return self.add(row);
-            }
-        }
-        Ok(())
-    }
-
-    fn row_of(
-        &mut self,
-        is_correct: bool,
-        name: &str,
-        staged: Staged,
-        row: impl FnOnce(&RunRecord) -> Row,
-    ) -> Result<(), Failure> {
-        let row = match staged {
-            Staged::Refused(finding) => Row::not_staged(is_correct, name, &finding.sentence),
-            Staged::Ran(record) if record.phases.is_empty() => Row::not_staged(
-                is_correct,
-                name,
-                findings_of(&record).first().map_or("it did not run", |s| &s.sentence),
-            ),
-            Staged::Ran(record) => row(&record),
-        };
-        self.add(row)
+        let options = options.concat();
+        self.stage(|stage| row_of(is_correct, name, stage.run(place.0, place.1, &options, tamper), &row))
     }
 
     /// Stages a false result whose figure is a rate.
@@ -699,7 +683,7 @@ impl Selftest {
                 let meant: &[&str] = &["foreign_io", "block_layer_bytes"];
                 let row =
                     |record: &RunRecord| Row::false_result(NEIGHBOUR, iops_text(record), findings_of(record), &[meant]);
-                return self.row_of(false, NEIGHBOUR, staged, row);
+                return self.add(row_of(false, NEIGHBOUR, staged, &row));
             }
         }
         let why = format!("the other writer wrote only {} while the job ran", units::format_bytes(wrote));
@@ -722,6 +706,17 @@ impl Selftest {
     }
 }
 
+/// Builds the row of a job from its record; one that did not run was not staged.
+fn row_of(is_correct: bool, name: &str, staged: Staged, row: &impl Fn(&RunRecord) -> Row) -> Row {
+    match staged {
+        Staged::Refused(finding) => Row::not_staged(is_correct, name, &finding.sentence),
+        Staged::Ran(record) if record.phases.is_empty() => {
+            Row::not_staged(is_correct, name, findings_of(&record).first().map_or("it did not run", |s| &s.sentence))
+        }
+        Staged::Ran(record) => row(&record),
+    }
+}
+
 /// Returns the first disk under a directory.
 fn first_disk(at: &Path) -> Option<DiskFacts> {
     match look(&at.to_string_lossy()) {
@@ -730,7 +725,7 @@ fn first_disk(at: &Path) -> Option<DiskFacts> {
     }
 }
 
-/// Renames a finding of `check` whose sentence does not name the staged cause: it is none of that check then.
+/// Renames findings of `check` that name another cause than the staged one, so that they do not count as detection.
 fn naming(mut findings: Vec<Finding>, check: &str, words: &str) -> Vec<Finding> {
     for finding in findings.iter_mut().filter(|finding| finding.by == check && !finding.sentence.contains(words)) {
         finding.by = format!("{check} of another cause");

@@ -5,7 +5,7 @@
 
 use super::rows::Row;
 use super::stage::{Staged, findings_of, iops_text};
-use super::{READS, REQUIRE, Selftest, naming};
+use super::{READS, REQUIRE, Selftest, naming, row_of};
 use crate::failure::Failure;
 use std::path::Path;
 use trueio_model::RunRecord;
@@ -43,7 +43,7 @@ impl Selftest {
             let row = Row::correct(NAME, iops_text(record), &named, &["processor_wait"]);
             row.disturbed_if(others > OTHERS_SHARE_MAX)
         };
-        self.row_of(true, NAME, staged, row)
+        self.add(row_of(true, NAME, staged, &row))
     }
 }
 

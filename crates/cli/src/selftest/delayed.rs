@@ -5,10 +5,10 @@
 //!
 //! Source: seccomp(2), seccomp_unotify(2) (Linux 5.5).
 
+use super::Selftest;
 use super::own_run::OwnRun;
-use super::rows::{Ending, Row};
+use super::rows::Row;
 use super::stage::{disk_read_ns, findings_of, iops_text, measured_op, naive_quantile, waited_text};
-use super::{LAST_TRY, Selftest};
 use crate::failure::Failure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -243,16 +243,7 @@ impl Selftest {
     /// Reads of a further process, of which some are delayed, and the same without a delay.
     pub(super) fn delayed(&mut self, at: &Path) -> Result<(), Failure> {
         for (name, is_delayed) in [(DELAYED, true), (UNDELAYED, false)] {
-            for is_last in LAST_TRY {
-                if !self.continues() {
-                    return Ok(());
-                }
-                let row = row_of(name, at, is_delayed);
-                if is_last || row.ending != Ending::NotStaged {
-                    self.add(row)?;
-                    break;
-                }
-            }
+            self.stage(|_| row_of(name, at, is_delayed))?;
         }
         Ok(())
     }

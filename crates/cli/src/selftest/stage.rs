@@ -128,7 +128,7 @@ pub(super) const READ_BYTES: u64 = 256 << 10;
 /// A file that is not read until then stays as it is.
 const READ_WAIT: Duration = Duration::from_secs(20);
 
-/// Deallocates all space once the job of this name reads; `is_punched` is set afterwards.
+/// Deallocates all space once the job of this name reads; `is_punched` is set afterwards if it still does.
 pub(super) fn punch_while_read(
     job: &'static str,
     is_punched: &Arc<AtomicBool>,
@@ -138,8 +138,12 @@ pub(super) fn punch_while_read(
         let file = file.try_clone()?;
         is_punched.store(false, Relaxed);
         let is_punched = Arc::clone(&is_punched);
-        // Without effect, the row is missed.
-        once_read(job, READ_BYTES, move || is_punched.store(punch(&file).is_ok(), Relaxed))
+        // The worker's thread ends with its job.
+        let then = move || {
+            let is_done = punch(&file).is_ok() && worker_read_bytes(std::process::id(), job) > 0;
+            is_punched.store(is_done, Relaxed);
+        };
+        once_read(job, READ_BYTES, then)
     }
 }
 
