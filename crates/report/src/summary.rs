@@ -79,8 +79,8 @@ pub struct Row {
     pub latency_ns_max: Option<u64>,
     /// True if latencies count from the time each I/O was due.
     pub is_from_intended: bool,
-    /// True of writes whose calls returned once the data was in memory, while the rate contains the sync that ended the job: the latencies, which are not
-    /// the disk's, are then `None`.
+    /// True of writes whose calls returned once the data was in memory, while the rate contains the sync that ended the job.
+    /// Their latencies are not the disk's, and `None`.
     pub has_memory_latency: bool,
     /// CPU time of the process tree per I/O, in nanoseconds. It cannot be attributed to operations, so only
     /// the first row of a phase has it. Sync calls are not counted as I/Os unless there is nothing else:
@@ -95,6 +95,11 @@ impl Row {
     /// Returns true if latencies are not shown although they were measured.
     pub(crate) fn withholds_latencies(&self) -> bool {
         self.is_withheld || self.has_memory_latency
+    }
+
+    /// Returns what stands in place of the maximum: `x` if latencies are withheld.
+    pub(crate) fn absent_max(&self) -> String {
+        if self.withholds_latencies() { "x".to_owned() } else { String::new() }
     }
 
     /// Returns the histogram of the row's latencies.

@@ -219,10 +219,7 @@ impl Cells {
                 p50,
                 p99,
                 p999,
-                row.latency_ns_max.map_or_else(
-                    || if row.has_memory_latency { "x".to_owned() } else { absent() },
-                    |ns| scale.show(ns),
-                ),
+                row.latency_ns_max.map_or_else(|| row.absent_max(), |ns| scale.show(ns)),
                 number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             ],
             verdict: {

@@ -17,7 +17,7 @@ use crate::observation::Stop;
 use trueio_model::units::format_duration_ns;
 use trueio_model::{Check, CheckOutcome, EngineKind, SeriesRow};
 
-pub(crate) const NAME: &str = "stops";
+pub(crate) const NAME: &str = trueio_model::STOPS;
 
 const SOURCE: &str =
     "waits of the thread that follows the phase, its run queue time, CLOCK_BOOTTIME, /proc/self/status";

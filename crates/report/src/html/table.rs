@@ -80,7 +80,7 @@ impl TableRow {
                     }
                 })
                 .collect(),
-            max: row.latency_ns_max.map_or_else(|| if row.has_memory_latency { "x".to_owned() } else { absent() }, ns),
+            max: row.latency_ns_max.map_or_else(|| row.absent_max(), ns),
             cpu: row.cpu_ns_per_io.map_or_else(String::new, |cpu| ns(cpu.round() as u64)),
             spark: if row.is_withheld {
                 String::new()
