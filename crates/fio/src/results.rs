@@ -3,7 +3,8 @@
 //! Latencies are nanoseconds in version 3. Version 2 is refused because it has microseconds under other names; later
 //! versions are refused because their format is unknown. The file may contain more than JSON: banners and warnings
 //! before it, other formats after it, documents of several runs, and with `--status-interval` several cumulative
-//! documents of one run, of which the last is the result; several may be the elements of an array. [`ForeignRun::notes`] lists the parts that were skipped.
+//! documents of one run, of which the last is the result; several may be the elements of an array. [`ForeignRun::notes`] lists the
+//! parts that were skipped.
 //!
 //! `json+` contains fio's histogram: the middle of each bucket and a count. It becomes a [`Histogram`]: a value was
 //! within 1/128 of the bucket's middle, and is reported within another 1/128. fio counts all latencies above 2^34 ns

@@ -103,7 +103,7 @@ fn unknown(program: &str, word: &str) -> String {
 /// Refuses an option, or notes that it changes nothing.
 fn note(program: &str, option: &Known, value: &str, notes: &mut Vec<String>) -> Result<(), String> {
     let mut typed = option.dashed();
-    // (What looks like the next option is none that the user would call its value.)
+    // A word that begins with a dash is the next option, and not a value that the user gave.
     if option.takes_value && !value.starts_with('-') {
         typed = format!("{typed} {value}");
     }

@@ -521,7 +521,6 @@ pub enum Rule {
     },
 }
 
-/// `` `a`, `b` ``.
 /// Returns where a region ends, given by its offset, its length and the size of its target, and where it may end.
 fn beyond_target(path: &str, [offset, size, target]: [u64; 3], filesize_bytes: Option<u64>) -> String {
     let [offset, size, target] = [offset, size, target].map(format_bytes);
@@ -534,6 +533,7 @@ fn beyond_target(path: &str, [offset, size, target]: [u64; 3], filesize_bytes: O
     }
 }
 
+/// `` `a`, `b` ``.
 fn quoted(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -10,8 +10,8 @@
 //! Other ranks of the run on this host are no other processes; counters do not separate them, so with them only traced requests count.
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
-//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an array, and who uses the
-//! disk of a loop device's file).
+//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an
+//! array, and who uses the disk of a loop device's file).
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other

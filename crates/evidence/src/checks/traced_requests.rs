@@ -11,8 +11,8 @@
 //! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
-//! loop device with direct I/O. So is more than 10 % that read holes of the file below any loop device. A missing request proves nothing if the trace lost an event, or if the disks or the process
-//! counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
+//! loop device with direct I/O. So is more than 10 % that read holes of the file below any loop device. A missing request proves
+//! nothing if the trace lost an event, or if the disks or the process counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
 //! `process_read_bytes` is counted at the top of a stack of devices, so it does not outweigh disks that counted fewer bytes.
 
 use super::flush_order::{losses, source_of};

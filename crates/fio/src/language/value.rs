@@ -241,7 +241,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
             None => text.to_owned(),
         },
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
-        // Of all that begins at the end of a file or after it, nothing is left, as of a percentage of a new file.
+        // What begins at the end of a file or beyond it has nothing left: all shares from 100 % on are alike.
         ValueKind::Extent if [OFFSET.name, OFFSET_INCREMENT.name].contains(&row.name) => {
             let share = text.trim().strip_suffix('%').and_then(|share| share.parse::<u64>().ok());
             if share.is_some_and(|share| share > 100) { "100%".to_owned() } else { size(text)? }
