@@ -121,7 +121,7 @@ pub use record::{
 };
 pub use seed::{mix64, nth_mix64, rank_seed, round_seed, worker_seed};
 pub use source::{SourceAddress, SourcePlan};
-pub use spec::{FioJob, FioWord, JobSpec, SpecValue, switch_of};
+pub use spec::{FioJob, FioWord, JobSpec, SpecValue, bounded_switch_of, switch_of};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
 pub use study::{
     Agreement, Contrast, Durability, DurabilityKind, Impossible, PublishedFigure, PublishedRatio, RatioHere,

@@ -68,16 +68,25 @@ pub struct FioWord {
     pub origin: Origin,
 }
 
-/// Reads the value of a switch of fio's language: nothing is on, and of whole numbers all but 0 are; `None`: it is
-/// neither. Source: `check_int` in parse.c of fio 3.42.
+/// Reads the value of a switch of fio's language: nothing is on, and of whole numbers, also negative ones, all but 0 are; `None`: it
+/// is neither. Source: `check_int` in parse.c of fio 3.42.
 pub fn switch_of(text: &str) -> Option<bool> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let number = match digits {
-        _ if text.is_empty() => return Some(true),
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    number.ok().map(|number| number != 0)
+    if text.is_empty() { Some(true) } else { whole_number(text).map(|number| number != 0) }
+}
+
+/// Reads the value of an option of fio's language that is 0 or 1. As in fio, which compares with the largest value only, a negative
+/// number is on. `None`: it is another value.
+pub fn bounded_switch_of(text: &str) -> Option<bool> {
+    whole_number(text).filter(|number| *number <= 1).map(|number| number != 0)
+}
+
+/// Reads a whole number of 32 bits with a sign or without one, decimal or hexadecimal.
+fn whole_number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
+    let number = u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))?;
+    Some(if text.starts_with('-') { -i64::from(number) } else { number.into() })
 }
 
 impl FioJob {
@@ -121,7 +130,9 @@ mod tests {
         assert!(job.is_on("group_reporting") && !job.is_on("thread"));
         let switches = ["", "1", "16", "0x10", "0", "0x0", "yes", "-1", "1s"].map(switch_of);
         let on = Some(true);
-        assert_eq!(switches, [on, on, on, on, Some(false), Some(false), None, None, None]);
+        assert_eq!(switches, [on, on, on, on, Some(false), Some(false), None, on, None]);
+        let bounded = ["", "1", "2", "0x1", "-0", "-5", "--1", "4294967296"].map(bounded_switch_of);
+        assert_eq!(bounded, [None, on, None, on, Some(false), on, None, None]);
     }
 
     #[test]

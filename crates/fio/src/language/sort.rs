@@ -16,7 +16,7 @@ use trueio_job::options::pattern::rows::{Direction, Operations, RW, ZONESIZE, ZO
 use trueio_job::options::target::rows::{FILESIZE, SIZE};
 use trueio_job::table::{TABLE, overlay};
 use trueio_job::value::{EXTENT_BYTES_MAX, write_bytes, zones};
-use trueio_model::{JobSpec, SpecValue, switch_of};
+use trueio_model::{JobSpec, SpecValue, bounded_switch_of, switch_of};
 
 /// Returns a job of a section with fio's defaults only.
 fn spec_of_presets(section: &Section) -> JobSpec {
@@ -356,7 +356,7 @@ fn take(
         ("loops" | "thinktime_blocks" | "rate_cycle" | "replay_scale", "0") => "1",
         // The least span, in milliseconds.
         ("bwavgtime" | "iopsavgtime", "0") => "1",
-        ("invalidate", "" | "1") => Invalidate::EachPass.word(),
+        ("invalidate", text) if text.is_empty() || bounded_switch_of(text) == Some(true) => Invalidate::EachPass.word(),
         // fio probes whether the kernel supports READ and WRITE; every kernel with io_uring that is still maintained does.
         ("nonvectored", "-1") => "1",
         // A log without a name has the name of the job.
@@ -463,7 +463,7 @@ fn check(option: FioOption, word: &Word, base: KbBase, problems: &mut Problems) 
             whole("has no value".to_owned())
         }
         Kind::Flag if switch_of(text).is_none() => whole(format!("`{text}` is not a whole number")),
-        Kind::Bool if !matches!(text, "0" | "1") => whole(format!("`{text}` is not 0 or 1")),
+        Kind::Bool if bounded_switch_of(text).is_none() => whole(format!("`{text}` is not 0 or 1")),
         Kind::Number if matches!(option.name(), "rate" | "rate_iops") => Ok(()),
         Kind::Number => text
             .split([',', ':'])

@@ -12,7 +12,7 @@ use trueio_job::options::durability::rows::{DIRECT, INVALIDATE};
 use trueio_job::options::target::rows::{OFFSET, OFFSET_INCREMENT};
 use trueio_job::table::value_hint;
 use trueio_job::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
-use trueio_model::switch_of;
+use trueio_model::{bounded_switch_of, switch_of};
 
 /// An invalid value, and the invalid part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,6 +245,10 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         ValueKind::Extent if [OFFSET.name, OFFSET_INCREMENT.name].contains(&row.name) => {
             let share = text.trim().strip_suffix('%').and_then(|share| share.parse::<u64>().ok());
             if share.is_some_and(|share| share > 100) { "100%".to_owned() } else { size(text)? }
+        _ if is_fios_switch(row) => match bounded_switch_of(text) {
+            Some(is_on) => u8::from(is_on).to_string(),
+            None => text.to_owned(),
+        },
         }
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,

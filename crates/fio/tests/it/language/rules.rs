@@ -300,6 +300,30 @@ fn a_switch_is_on_with_any_number_other_than_0() {
     assert!(bad.contains("`long` is not a whole number"), "{bad}");
 }
 
+/// Goal: a negative number is on, as in fio, which compares the values of an option that is 0 or 1 with the largest one only.
+#[test]
+fn a_switch_is_on_with_a_negative_number() {
+    let values = |value: &str| {
+        let job = &line(&format!(
+            "--name=j --size=1m --rw=write --runtime=1 --time_based={value} --end_fsync={value} --direct={value} --invalidate={value}"
+        ))
+        .jobs[0];
+        ["time_based", "end_fsync", "direct", "invalidate"].map(|name| text(job, name).to_owned())
+    };
+    let (off, on) = (values("0"), values("1"));
+    for value in ["-1", "+1", "0x1", "-7"] {
+        assert_eq!(values(value), on, "{value}");
+    }
+    assert!(values("-0") == off && values("00") == off && off != on, "{off:?} {on:?}");
+    let job = &line("--name=j --size=1m --buffered=-1").jobs[0];
+    assert_eq!(text(job, "direct"), "off");
+    for word in ["direct=2", "direct=-", "end_fsync=-x", "disk_util=2", "disk_util=--1", "thread=-"] {
+        let bad = wrong(&format!("--name=j --size=1m --{word}")).render();
+        assert!(bad.contains(" is not "), "{word}: {bad}");
+    }
+    line("--name=j --size=1m --disk_util=-1 --thread=-1");
+}
+
 /// Goal: a size of 0 is fio's default, as far as the files go, and a fraction of zeros of a percentage has no effect.
 #[test]
 fn a_size_of_0_is_no_size_and_percentages_may_have_a_fraction_of_zeros() {
