@@ -130,6 +130,12 @@ fn the_last_block_of_a_region_is_read_whole_where_the_file_goes_on() {
     ] {
         assert_eq!(count(words), ios, "{words}");
     }
+    // The parts of all files together hold a block at least.
+    assert_eq!(count("--filename=a:b --rw=read --bs=32k"), 2);
+    for words in ["--filename=a --bs=64k", "--filename=a:b --size=65537 --bs=65537", "--filename=a --bs=64k --rw=write"]
+    {
+        assert_eq!(ends_alike(&format!("--name=j --rw=read --size=50000 {words}")).code, Some(1), "{words}");
+    }
     let sandbox = sandbox("");
     let before = fs::read(sandbox.path("a")).expect("the file");
     let words = ["fio", "--name=j", "--size=50000", "--filename=a", "--rw=write"];

@@ -412,6 +412,10 @@ fn complete_last_block(spec: &mut JobSpec, facts: &dyn FactsSource) {
     }
     let paths = paths(spec);
     let (size, count) = (end - begin, paths.len().max(1) as u64);
+    // (fio refuses a job whose files together are less than a block.)
+    if size / count * count < block {
+        return;
+    }
     let Some(whole) = (size / count).checked_next_multiple_of(block).filter(|whole| *whole > size / count) else {
         return;
     };
