@@ -1,7 +1,7 @@
 //! fio's rules for single options of a job: runtime, cache, rates, priorities, content, programs.
 
 use super::Word;
-use super::lowering::{JobWords, Lowering, preset, set_default};
+use super::lowering::{JobWords, Lowering, preset, set_default, writes};
 use super::priority::shares;
 use super::problem::Problems;
 use super::refusals::Refused;
@@ -167,6 +167,14 @@ fn mapped(job: &mut JobWords, lowering: &mut Lowering) {
     if job.spec.options.remove(SYNC.name).is_some_and(|sync| sync.text != SyncMode::None.word()) {
         lowering.note(&job.section.name, "`sync` has no effect on a mapping, as in fio".to_owned());
     }
+    let allocation = FALLOCATE.value_in(&job.spec);
+    if writes(&job.spec) && matches!(allocation, Fallocate::None | Fallocate::Keep) {
+        // A file is extended before it is mapped, whatever is set.
+        job.spec.options.remove(FALLOCATE.name);
+        let note =
+            format!("`fallocate={}` has no effect: a mapping cannot extend a file, as in fio", allocation.word());
+        lowering.note(&job.section.name, note);
+    }
     if DIRECT.value_in(&job.spec) == DirectPolicy::Require {
         let reason = "with `direct=1`, `mmap` calls `msync` after each I/O, as in fio; reads come from the page cache";
         lowering.note(&job.section.name, reason.to_owned());
@@ -327,6 +335,10 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
     }
     if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
         let note = format!("`create_on_open` has no effect: `{}` needs no content", engine.name());
+        lowering.note(&job.section.name, note);
+    } else if job.engine() == Some(EngineKind::Mmap) && writes(&job.spec) {
+        let note =
+            "`create_on_open` has no effect: a mapping cannot extend a file (fio's job ends with SIGBUS)".to_owned();
         lowering.note(&job.section.name, note);
     } else if lays_out(&job.spec) {
         let reason = "its files are created with data before it, because reads of empty files transfer nothing";

@@ -125,7 +125,6 @@ fn example(case: Case) -> Option<&'static str> {
         Case::CutsData => "--rw=write --ioengine=ftruncate --filename=f --size=512k",
         Case::EngineRemakes => "--rw=write --ioengine=mmap --loops=2 --unlink_each_loop=1",
         Case::EngineFills => "--rw=write --ioengine=mmap --fill_device=1",
-        Case::EngineExtends => "--rw=write --ioengine=mmap --fallocate=none",
         Case::EngineRanges => "--ioengine=filecreate --sync_file_range=write:8",
         Case::EngineLogs => "--ioengine=filecreate --write_iolog=l",
         Case::EngineReplays => "--ioengine=falloc --read_iolog=log",
@@ -223,6 +222,7 @@ fn example(case: Case) -> Option<&'static str> {
         Case::ProgramMissing
         | Case::VerifyTrims
         | Case::DirectMapped
+        | Case::EngineExtends
         | Case::Simulated
         | Case::NamesFiles
         | Case::TimeBasedAlone

@@ -65,7 +65,6 @@ cases! {
         CutsData: "`ioengine=ftruncate` on a file that goes on after the region", "its data would be lost", "set a `size` that reaches the end of the file, or use a new file";
         EngineRemakes: "`unlink_each_loop` with an engine that does not write files, or with `ioengine=mmap`", "the file would not be replaced", "choose an engine that writes files, or leave it out";
         EngineFills: "`fill_device` with an engine that does not write files, or with `ioengine=mmap`", "nothing would be filled", "choose an engine that writes files, or leave it out";
-        EngineExtends: "`fallocate=none` or `keep`, also by `create_on_open`, of a job that writes with `ioengine=mmap`", "a mapping cannot extend a file", "leave `fallocate` out, or choose another engine";
         EngineRanges: "`sync_file_range` with a metadata engine", "no data is written", "leave it out";
         EngineLogs: "`write_iolog` with an engine that does no reads, writes and trims", "the log would hold nothing", "leave `write_iolog` out";
         EngineReplays: "`read_iolog` with an engine that does no reads, writes and trims of files", "the log would not be replayed", "choose another engine";
@@ -151,6 +150,7 @@ cases! {
         ZonesReset: "`zone_reset_threshold` without `zone_reset_frequency`, or the reverse", "it is unknown when a zone is reset", "set both, or leave both out";
     }
     toml {
+        EngineExtends: "leave `fallocate` out, or choose another engine";
         VerifyTrims: "leave `verify` out";
         VerifyDedupe: "leave `dedupe_percentage` out";
         ProgramMissing: "set it next to the engine";

@@ -288,6 +288,17 @@ fn a_number_after_file_service_type_sets_the_ios_of_each_file() {
     }
 }
 
+/// Goal: what fio sets aside for mappings is no contradiction.
+#[test]
+fn files_of_a_mapping_are_extended_before_it_whatever_is_set() {
+    for words in ["fallocate=none", "fallocate=keep", "create_on_open=1"] {
+        let request = line(&format!("--name=j --size=1m --rw=write --ioengine=mmap --{words}"));
+        let name = words.split('=').next().expect("a name");
+        assert!(request.notes.iter().any(|note| note.contains(&format!("`{name}"))), "{words}: {:?}", request.notes);
+        assert!(!["none", "keep"].contains(&text(&request.jobs[0], "fallocate")), "{words}");
+    }
+}
+
 #[test]
 fn zones_of_bytes_are_read_with_fios_units() {
     let lowered = |value: &str| {
