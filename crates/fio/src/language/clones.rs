@@ -54,24 +54,10 @@ pub(super) fn files(
     problems: &mut Problems,
 ) -> bool {
     if let Some(word) = directory(job, lowering) {
-        match ValueKind::Paths.read(word.text()) {
-            Ok(Value::Paths(paths)) => {
-                let path = paths[clone as usize % paths.len()].clone();
-                spec.set("directory", path, word.origin());
-            }
-            Ok(_) => {}
-            Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
-        }
+        set_in_turn("directory", word, clone, job, spec, problems);
     }
     if let Some(word) = job.word("read_iolog") {
-        match ValueKind::Paths.read(word.text()) {
-            Ok(Value::Paths(logs)) => {
-                let log = &logs[clone as usize % logs.len()];
-                spec.set("read_iolog", log.clone(), word.origin());
-            }
-            Ok(_) => {}
-            Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
-        }
+        set_in_turn("read_iolog", word, clone, job, spec, problems);
         // As in fio, they have no effect: the log names the files.
         for name in ["filename", "nrfiles"].into_iter().filter(|name| job.word(name).is_some()) {
             lowering.note(&job.section.name, format!("`{name}` has no effect: the log names the files (`read_iolog`)"));
@@ -133,6 +119,15 @@ pub(super) fn files(
         }
     }
     true
+}
+
+/// Sets an option of a list of paths of which each clone has one, in turn. As in fio, a path may be in the list several times.
+fn set_in_turn(name: &str, word: &Word, clone: u64, job: &JobWords, spec: &mut JobSpec, problems: &mut Problems) {
+    let paths = split_paths(word.text());
+    match paths.iter().find_map(|path| ValueKind::Path.read(path).err()) {
+        Some(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
+        None => spec.set(name, paths[clone as usize % paths.len()].clone(), word.origin()),
+    }
 }
 
 /// Returns the word that sets the directory. On a command line fio puts a directory in front of the names that follow it only.

@@ -288,6 +288,20 @@ fn a_number_after_file_service_type_sets_the_ios_of_each_file() {
     }
 }
 
+/// Goal: clones take the paths of a list in turn, also if a path is in the list several times.
+#[test]
+fn a_directory_may_be_in_the_list_several_times() {
+    for list in ["directory", "read_iolog"] {
+        let jobs = line(&format!("--name=j --size=1m --numjobs=4 --{list}=x:y:x")).jobs;
+        assert_eq!(jobs.len(), 4);
+        // (Clones are listed as 0, 3, 2, 1.)
+        let mut taken: Vec<&str> = jobs.iter().map(|job| text(job, list)).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, ["x", "x", "x", "y"]);
+    }
+    assert!(wrong("--name=j --size=1m --directory=x::y").render().contains("empty"));
+}
+
 /// Goal: what fio sets aside for mappings is no contradiction.
 #[test]
 fn files_of_a_mapping_are_extended_before_it_whatever_is_set() {
