@@ -6,7 +6,7 @@ use super::number;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::refusals::Refused;
-use super::value::{self, BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
+use super::value::{self, BadValue, KbBase, drawn_files, normal, read_number, read_time_ns, translate};
 use super::{Section, Word, pattern};
 use std::collections::BTreeMap;
 use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
@@ -317,7 +317,11 @@ fn take(
     values: &mut BTreeMap<&'static str, SpecValue>,
     problems: &mut Problems,
 ) {
-    let drawn = Some(word.text()).filter(|_| row.name == "file_service_type").and_then(drawn_files);
+    let drawn = match row.name {
+        "file_service_type" => drawn_files(word.text()),
+        "random_distribution" => normal(word.text()),
+        _ => None,
+    };
     let text = match (row.name, word.text()) {
         ("rw", text) if text.contains(':') => {
             let (rw, steps) = text.split_once(':').unwrap_or((text, ""));
@@ -331,6 +335,7 @@ fn take(
             values.remove("file_service_ios");
             drawn.as_deref().expect("it was drawn")
         }
+        ("random_distribution", text) => drawn.as_deref().unwrap_or(text),
         ("file_service_type", text) => {
             // This word replaces an earlier one, its number of I/Os included.
             values.remove("file_service_ios");

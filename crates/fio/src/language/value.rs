@@ -172,21 +172,26 @@ pub(super) fn listed(text: &str) -> String {
 }
 
 /// Returns a distribution of `file_service_type` as the row accepts it; `None`: it is another word.
+pub(super) fn drawn_files(text: &str) -> Option<String> {
+    let name = text.split(':').next().unwrap_or(text);
+    if ["zipf", "pareto"].contains(&name) { Some(text.to_owned()) } else { normal(text) }
+}
+
+/// Returns a normal distribution with the deviation that fio draws with; `None`: it is another distribution.
 ///
 /// The deviation of fio's `normal:DEV` is not DEV: fio takes the mean of twelve numbers of the whole range, which alone has a
-/// deviation of a twelfth of it, and adds one from DEV percent of it. Source: the shares of files that
-/// fio 3.33 gives.
-pub(super) fn drawn_files(text: &str) -> Option<String> {
+/// deviation of a twelfth of it, and adds one from DEV percent of it, at most from half of it. Sources: `gauss_next` of lib/gauss.c; the
+/// shares of files that fio 3.33 gives.
+pub(super) fn normal(text: &str) -> Option<String> {
     let (name, numbers) = text.split_once(':').map_or((text, None), |(name, numbers)| (name, Some(numbers)));
-    match name {
-        "zipf" | "pareto" => return Some(text.to_owned()),
-        "normal" | "gauss" => {}
-        _ => return None,
+    if !["normal", "gauss"].contains(&name) {
+        return None;
     }
     let (deviation, center) =
         numbers.map_or(("0", ""), |numbers| numbers.split_at(numbers.find(':').unwrap_or(numbers.len())));
     let percent = deviation.parse::<f64>().ok().filter(|percent| (0.0..100.0).contains(percent));
     Some(percent.map_or(text.to_owned(), |percent| {
+        let percent = percent.min(50.0);
         let deviation = ((100.0 / 12.0_f64).powi(2) + percent * percent / 12.0).sqrt();
         format!("normal:{deviation:.2}{center}")
     }))
@@ -240,15 +245,15 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
             Some(is_on) => is_on.to_string(),
             None => text.to_owned(),
         },
+        _ if is_fios_switch(row) => match bounded_switch_of(text) {
+            Some(is_on) => u8::from(is_on).to_string(),
+            None => text.to_owned(),
+        },
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
         // What begins at the end of a file or beyond it has nothing left: all shares from 100 % on are alike.
         ValueKind::Extent if [OFFSET.name, OFFSET_INCREMENT.name].contains(&row.name) => {
             let share = text.trim().strip_suffix('%').and_then(|share| share.parse::<u64>().ok());
             if share.is_some_and(|share| share > 100) { "100%".to_owned() } else { size(text)? }
-        _ if is_fios_switch(row) => match bounded_switch_of(text) {
-            Some(is_on) => u8::from(is_on).to_string(),
-            None => text.to_owned(),
-        },
         }
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,
@@ -401,6 +406,7 @@ mod tests {
         assert_eq!(drawn("pareto"), "pareto");
         assert_eq!((drawn("gauss"), drawn("normal:0")), ("normal:8.33".into(), "normal:8.33".into()));
         assert_eq!((drawn("normal:20"), drawn("gauss:50:0.2")), ("normal:10.14".into(), "normal:16.67:0.2".into()));
+        assert_eq!(drawn("normal:60"), "normal:16.67");
         // Refused later, as typed.
         assert_eq!((drawn("normal:"), drawn("normal:101")), ("normal:".into(), "normal:101".into()));
         assert_eq!(drawn_files("random"), None);

@@ -288,6 +288,23 @@ fn a_number_after_file_service_type_sets_the_ios_of_each_file() {
     }
 }
 
+/// Goal: random offsets have the spread of fio's, whose numbers are drawn as those of files are; without a number it has one, too.
+#[test]
+fn normal_offsets_are_drawn_as_wide_as_fio_draws_them() {
+    for (value, lowered) in [
+        ("normal", "normal:8.33"),
+        ("normal:0", "normal:8.33"),
+        ("normal:20", "normal:10.14"),
+        ("normal:20:0.3", "normal:10.14:0.3"),
+        ("zipf:1.2", "zipf:1.2"),
+    ] {
+        let job = line(&format!("--name=z --size=2m --rw=randread --random_distribution={value}")).jobs.remove(0);
+        assert_eq!(text(&job, "random_distribution"), lowered);
+    }
+    let bad = wrong("--name=z --size=2m --rw=randread --random_distribution=normal:101").render();
+    assert!(bad.contains("at most 100"), "{bad}");
+}
+
 /// Goal: clones take the paths of a list in turn, also if a path is in the list several times.
 #[test]
 fn a_directory_may_be_in_the_list_several_times() {
