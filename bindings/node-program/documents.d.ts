@@ -109,10 +109,20 @@ export interface BelowTrace {
   loops?: Array<string>;
   /** Why one of them was not followed, with its name; `None` if all were. */
   missing?: string | null;
+  /** A few of these programs, busiest first, one entry for each disk. */
+  other_processes?: Array<TracedProcess>;
+  /** Requests of the disks that other programs made, anywhere. */
+  others?: RequestSum;
+  /** Time in which one of those was in flight, in the windows, in nanoseconds. */
+  others_busy_ns?: number;
+  /** Requests of the disks in the places of the files. */
+  ours?: RequestSum;
   /** Sampled durable writes that a flush of a loop device followed. */
   syncs?: SyncOrder;
   /** Sampled direct transfers whose requests to loop devices were found. */
   transfers?: TransferMatch;
+  /** All windows together, as far as the requests of the disks are known, in nanoseconds. */
+  window_ns?: number;
 }
 
 /** What of a block differs from what was written. */

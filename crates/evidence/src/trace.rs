@@ -12,6 +12,7 @@
 
 mod attribution;
 mod below;
+mod below_users;
 mod carriers;
 mod chunks;
 mod extents;

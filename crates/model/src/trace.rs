@@ -101,6 +101,16 @@ pub struct BelowTrace {
     pub hole_example: Option<String>,
     /// Sampled durable writes that a flush of a loop device followed.
     pub syncs: SyncOrder,
+    /// All windows together, as far as the requests of the disks are known, in nanoseconds.
+    pub window_ns: u64,
+    /// Requests of the disks in the places of the files.
+    pub ours: RequestSum,
+    /// Requests of the disks that other programs made, anywhere.
+    pub others: RequestSum,
+    /// Time in which one of those was in flight, in the windows, in nanoseconds.
+    pub others_busy_ns: u64,
+    /// A few of these programs, busiest first, one entry for each disk.
+    pub other_processes: Vec<TracedProcess>,
 }
 
 /// The requests of another program to one disk, in the windows: what was seen, not more.

@@ -69,8 +69,13 @@ class BelowTrace(TypedDict):
     hole_example: "NotRequired[str | None]"
     loops: "NotRequired[list[str]]"
     missing: "NotRequired[str | None]"
+    other_processes: "NotRequired[list[TracedProcess]]"
+    others: "NotRequired[RequestSum]"
+    others_busy_ns: "NotRequired[int]"
+    ours: "NotRequired[RequestSum]"
     syncs: "NotRequired[SyncOrder]"
     transfers: "NotRequired[TransferMatch]"
+    window_ns: "NotRequired[int]"
 
 
 BlockPart: TypeAlias = "Literal['content'] | Literal['magic'] | Literal['length'] | Literal['run'] | Literal['offset'] | Literal['sequence'] | Literal['checksum'] | Literal['trimmed']"

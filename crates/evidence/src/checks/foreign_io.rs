@@ -11,19 +11,22 @@
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
 //! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an
-//! array, and who uses the disk of a loop device's file).
+//! array); on the disks of a loop device's file: programs that go through the page cache.
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
 //! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
 //! and 5 % of all requests or bytes by others, or 10 % by kernel threads; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
-//! others (any part of them where the counters show writes of a phase that only reads). Suspect. A busy baseline is ignored
+//! others (any part of them where the counters show writes of a phase that only reads); on the disks of a loop device's file 10 % of all requests or
+//! bytes, in flight for a quarter of the time. Suspect. A busy baseline is ignored
 //! if three windows with 32 requests and without a lost event show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::trace::{WRITE_BACK, moved_words};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord, TracedProcess};
+use trueio_model::{
+    BelowTrace, Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord, TracedProcess,
+};
 
 pub(crate) const NAME: &str = "foreign_io";
 
@@ -35,6 +38,8 @@ const TRACED_REQUEST_COUNT_MIN: u64 = 8;
 const TRACED_BYTES_MIN: u64 = 1 << 20;
 const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
+const BELOW_SHARE_MAX: f64 = 0.10;
+const BELOW_BUSY_SHARE_MAX: f64 = 0.25;
 /// The minimum trace that can stand for a whole phase.
 const WINDOW_COUNT_MIN: u64 = 3;
 const ALL_COUNT_MIN: u64 = 32;
@@ -58,16 +63,19 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let report = |outcome, found: String, sentence: String| {
         finding(NAME, outcome, facts.counter_files(), "no other I/O", found, sentence)
     };
-    let disturbed = |found: Disturbance, sentence: String| {
-        report(CheckOutcome::Suspect, found.found, sentence)
+    let disturbed_by = |found: Disturbance, culprits: Vec<String>| {
+        report(CheckOutcome::Suspect, found.found, found.sentence)
             .with_brief(found.brief)
             .explaining(Some(found.share))
-            .with_culprits(culprits_of(facts, None))
+            .with_culprits(culprits)
     };
+    let disturbed = |found: Disturbance| disturbed_by(found, culprits_of(facts, None));
     let trace = facts.traced().ok();
-    if let Some(mut found) = trace.and_then(|trace| others_traced(facts, trace)) {
-        let sentence = std::mem::take(&mut found.sentence);
-        return disturbed(found, sentence);
+    if let Some(found) = trace.and_then(|trace| others_traced(facts, trace)) {
+        return disturbed(found);
+    }
+    if let Some((found, culprits)) = trace.and_then(others_below) {
+        return disturbed_by(found, culprits);
     }
     let is_free = trace.is_some_and(|trace| sees_no_others(facts, trace));
     for delta in &devices {
@@ -81,13 +89,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             let is_written = !is_before && only_reads(facts);
             let through_cache = trace.filter(|trace| is_written && trace.inseparable.is_none());
             if let Some(seen) = through_cache.and_then(|trace| through_page_cache(facts, trace, 1)) {
-                let sentence = seen.sentence.clone();
-                return disturbed(Disturbance { found: found.found, share: found.share, ..seen }, sentence);
+                return disturbed(Disturbance { found: found.found, share: found.share, ..seen });
             }
             let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
             let unsure = unsure.map(|why| format!(" Traced requests could not be attributed: {why}."));
             let sentence = format!("{}{}{}", found.sentence, unsure.unwrap_or_default(), suspects(facts));
-            return disturbed(found, sentence);
+            return disturbed(Disturbance { sentence, ..found });
         }
     }
     if let Some(trace) = trace.filter(|_| is_free) {
@@ -117,19 +124,52 @@ fn the_disk(facts: &PhaseFacts<'_>) -> String {
     if loops.is_empty() { "the disk".to_owned() } else { loops.join(" and ") }
 }
 
-/// Returns what was not examined: the disks of a loop device's file.
+/// Returns what was not examined: the disks of a loop device's file, where they were not traced.
 fn unexamined(facts: &PhaseFacts<'_>) -> &'static str {
-    if loops(facts).is_empty() { "" } else { " Who used the disk of its file was not examined." }
+    let is_traced = facts.traced().is_ok_and(|trace| trace.below.as_ref().is_some_and(is_known));
+    if loops(facts).is_empty() || is_traced { "" } else { " Who used the disk of its file was not examined." }
+}
+
+/// Returns true if the requests of the disks below all loop devices were traced.
+fn is_known(below: &BelowTrace) -> bool {
+    below.missing.is_none() && !below.disks.is_empty() && below.window_ns > 0
+}
+
+/// Returns what other programs did on the disks of a loop device's file, and their names.
+fn others_below(trace: &TraceRecord) -> Option<(Disturbance, Vec<String>)> {
+    let below = trace.below.as_ref().filter(|below| below.ours.count > 0)?;
+    let all = RequestSum { count: below.ours.count + below.others.count, bytes: below.ours.bytes + below.others.bytes };
+    let busy = share_of(below.others_busy_ns, below.window_ns);
+    if !exceeds(all, below.others, BELOW_SHARE_MAX) || busy <= BELOW_BUSY_SHARE_MAX {
+        return None;
+    }
+    let (disks, loops) = (below.disks.join(", "), below.loops.join(" and "));
+    let names: Vec<String> = below.other_processes.iter().map(words_of).collect();
+    let first = below.other_processes.first()?;
+    let window_ms = below.window_ns / 1_000_000;
+    let found = Disturbance {
+        found: format!(
+            "{} in {} of {} requests traced below {loops} in {window_ms} ms",
+            format_bytes(below.others.bytes),
+            format_count(below.others.count),
+            format_count(all.count),
+        ),
+        sentence: format!("Other processes used {disks}, below {loops}, at the same time: {}.", names.join(", ")),
+        brief: format!("{} {} of {} in {window_ms} ms", first.name, moved_words(first), first.disk),
+        share: share_of(below.others.bytes, all.bytes).min(busy),
+    };
+    Some((found, below.other_processes.iter().map(culprit_of).collect()))
 }
 
 /// Returns true if enough requests were traced without a loss, and hardly any was of others, or may have been. (Lost events are of one
 /// processor, so they may be all that another process did.)
 pub(crate) fn sees_no_others(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> bool {
     // Our own threads write the filesystem's metadata, and may do other I/O, so a large amount proves nothing.
-    let is_ours = facts.observation.has_peers || !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
-    let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
+    let all = all(trace);
+    let is_ours = facts.observation.has_peers || !exceeds(all, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
+    let is_long = trace.window_count >= WINDOW_COUNT_MIN && all.count >= ALL_COUNT_MIN;
     let is_others =
-        exceeds(trace, trace.others, OTHERS_SHARE_MAX) || exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX);
+        exceeds(all, trace.others, OTHERS_SHARE_MAX) || exceeds(all, trace.unattributed, UNATTRIBUTED_SHARE_MAX);
     trace.inseparable.is_none() && is_ours && is_long && !is_others && trace.lost_event_count == 0
 }
 
@@ -180,21 +220,23 @@ fn bytes_of(process: &TracedProcess, op: Option<OpKind>) -> u64 {
 
 /// Returns the processes that moved bytes in a direction, or in any, as a list: `dd (pid 812)`.
 pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<String> {
-    let name = |process: &TracedProcess| {
-        let ended = if process.has_ended { ", which has ended" } else { "" };
-        match process.process {
-            0 => process.name.clone(),
-            number => format!("{} (pid {number}{ended})", process.name),
-        }
-    };
     let mut culprits: Vec<String> = Vec::new();
     let all = processes(facts).chain(writers_behind(facts));
-    for culprit in all.filter(|process| bytes_of(process, op) > 0).map(name) {
+    for culprit in all.filter(|process| bytes_of(process, op) > 0).map(culprit_of) {
         if !culprits.contains(&culprit) {
             culprits.push(culprit);
         }
     }
     culprits
+}
+
+/// `dd (pid 812, which has ended)`.
+fn culprit_of(process: &TracedProcess) -> String {
+    let ended = if process.has_ended { ", which has ended" } else { "" };
+    match process.process {
+        0 => process.name.clone(),
+        number => format!("{} (pid {number}{ended})", process.name),
+    }
 }
 
 /// Returns who moved `total` bytes in a direction, which counters show, in a few words: `dd wrote about 24 MiB` if the trace shows at least
@@ -272,9 +314,8 @@ fn all(trace: &TraceRecord) -> RequestSum {
     RequestSum { count: sums.iter().map(|sum| sum.count).sum(), bytes: sums.iter().map(|sum| sum.bytes).sum() }
 }
 
-/// Returns true if `sum` exceeds a share of all traced requests or bytes.
-fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
-    let all = all(trace);
+/// Returns true if `sum` exceeds a share of all requests or bytes.
+fn exceeds(all: RequestSum, sum: RequestSum, most: f64) -> bool {
     let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let share = of(sum.count, all.count).max(of(sum.bytes, all.bytes));
     (sum.count >= TRACED_REQUEST_COUNT_MIN || sum.bytes >= TRACED_BYTES_MIN) && share > most
@@ -301,7 +342,7 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
     let share =
         |sum: RequestSum| share_of_bytes(facts, trace, sum.bytes).min(share_of(trace.others_busy_ns, trace.window_ns));
     let in_windows = |what: String| format!("{what} in {} ms", trace.window_ns / 1_000_000);
-    if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
+    if exceeds(all, trace.others, OTHERS_SHARE_MAX) {
         let names = culprits(facts, None);
         let is_in_files = trace.other_processes.iter().any(|process| process.in_files_bytes > 0);
         let files = if is_in_files { "also in the measured files" } else { "outside the measured files" };
@@ -320,7 +361,7 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
     if let Some(found) = through_page_cache(facts, trace, TRACED_BYTES_MIN) {
         return Some(found);
     }
-    exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
+    exceeds(all, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
         let work = trace.kernel_work.first();
         let what = work.map_or("the kernel", |work| work.name.as_str());
         let is_write_back = what == WRITE_BACK;

@@ -8,6 +8,7 @@
 //!
 //! Cannot see: who dirtied pages before the trace; requests between windows. Sums are what was seen, and not scaled.
 
+use super::extents::FileExtents;
 use super::format::Kind;
 use super::layers::Layers;
 use super::phase_trace::PhaseTrace;
@@ -66,26 +67,32 @@ fn joined(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
     joined
 }
 
-fn contains(ranges: &[(u32, u64, u64)], request: &Request) -> bool {
+/// Returns the ranges of files, sorted and joined.
+pub(super) fn ranges_of<'f>(files: impl Iterator<Item = &'f FileExtents>) -> Vec<(u32, u64, u64)> {
+    let mut ranges: Vec<(u32, u64, u64)> = Vec::new();
+    for file in files {
+        for (begin, end) in file.ranges() {
+            match &file.space {
+                AddressSpace::Device(device) => ranges.push((*device, begin, end)),
+                AddressSpace::Btrfs(chunks) => {
+                    let pieces = chunks.pieces(begin, end).unwrap_or_default();
+                    ranges.extend(pieces.iter().map(|piece| (piece.device, piece.begin, piece.end())));
+                }
+            }
+        }
+    }
+    joined(ranges)
+}
+
+/// Returns true if a request touches one of some ranges, which are sorted and joined.
+pub(super) fn contains(ranges: &[(u32, u64, u64)], request: &Request) -> bool {
     let next = ranges.partition_point(|range| (range.0, range.1) < (request.device, request.end));
     next > 0 && ranges[next - 1].0 == request.device && ranges[next - 1].2 > request.begin
 }
 
 impl<'a> Ranges<'a> {
     pub(super) fn of(traced: &'a PhaseTrace) -> Self {
-        let mut ranges: Vec<(u32, u64, u64)> = Vec::new();
-        for file in &traced.files {
-            for (begin, end) in file.ranges() {
-                match &file.space {
-                    AddressSpace::Device(device) => ranges.push((*device, begin, end)),
-                    AddressSpace::Btrfs(chunks) => {
-                        let pieces = chunks.pieces(begin, end).unwrap_or_default();
-                        ranges.extend(pieces.iter().map(|piece| (piece.device, piece.begin, piece.end())));
-                    }
-                }
-            }
-        }
-        Self { layers: &traced.layers, of_files: joined(ranges), runs_programs: traced.runs_programs }
+        Self { layers: &traced.layers, of_files: ranges_of(traced.files.iter()), runs_programs: traced.runs_programs }
     }
 
     /// Returns the data requests issued within a window, and to whom they belong. Those in the measured files are ours, unless another program
@@ -166,7 +173,7 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
     record.write_back = busiest_first(written_back(traced));
 }
 
-fn busiest_first(mut processes: Vec<TracedProcess>) -> Vec<TracedProcess> {
+pub(super) fn busiest_first(mut processes: Vec<TracedProcess>) -> Vec<TracedProcess> {
     processes.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
     processes.truncate(NAMES_MAX);
     processes
@@ -235,7 +242,7 @@ pub(super) fn ended(number: i32) -> bool {
     process.is_some_and(|process| matches!(rustix::process::test_kill_process(process), Err(rustix::io::Errno::SRCH)))
 }
 
-fn add_to_process(process: &mut TracedProcess, request: &Request, is_in_files: bool) {
+pub(super) fn add_to_process(process: &mut TracedProcess, request: &Request, is_in_files: bool) {
     let bytes = request.end - request.begin;
     match request.flags.kind {
         Kind::Read => process.read_bytes += bytes,
@@ -245,7 +252,7 @@ fn add_to_process(process: &mut TracedProcess, request: &Request, is_in_files: b
 }
 
 /// Returns the time that spans cover together.
-fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+pub(super) fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
     spans.sort_unstable();
     let (mut sum, mut until) = (0, 0);
     for (begin, end) in spans {
@@ -314,13 +321,13 @@ pub(crate) fn moved_words(process: &TracedProcess) -> String {
     }
 }
 
-fn add(sum: &mut RequestSum, request: &Request) {
+pub(super) fn add(sum: &mut RequestSum, request: &Request) {
     sum.count += 1;
     sum.bytes += request.end - request.begin;
 }
 
 /// Returns true for threads that write the own structures of a filesystem or a layer, such as the parity of an array.
-fn is_of_filesystem(name: &str) -> bool {
+pub(super) fn is_of_filesystem(name: &str) -> bool {
     let is_array = || {
         // `md0_raid5`
         let rest = name.strip_prefix("md").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
@@ -331,7 +338,7 @@ fn is_of_filesystem(name: &str) -> bool {
 
 /// Returns true for kernel threads that submit requests for other threads, and for the names that are
 /// recorded when an interrupt submits one.
-fn is_of_kernel(name: &str) -> bool {
+pub(super) fn is_of_kernel(name: &str) -> bool {
     ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
         .iter()
         .any(|prefix| name.starts_with(prefix))

@@ -171,7 +171,7 @@ pub(crate) fn names_of_disks(loops: &Loops) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::trace::extents::{FileExtents, MappedExtent};
     use crate::trace::format::Flags;
@@ -180,7 +180,7 @@ mod tests {
     use crate::trace::places::AddressSpace;
 
     const LOOP: u32 = 7 << 20;
-    const DISK: u32 = 8 << 20;
+    pub(crate) const DISK: u32 = 8 << 20;
 
     fn request(device: u32, rwbs: &str, begin: u64, length: u64, (issued_ns, completed_ns): (u64, u64)) -> Request {
         Request {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     /// A loop device that begins 1 MiB into its file, which is at 512 MiB of a disk with a volatile cache, in one piece.
-    fn loops() -> Loops {
+    pub(crate) fn loops() -> Loops {
         let extents = vec![MappedExtent { logical: 0, physical: 512 << 20, length: 64 << 20 }];
         let disk = TracedDisk {
             name: "sda".to_owned(),
@@ -235,7 +235,7 @@ mod tests {
         Window { below, below_until_ns: u64::MAX, ..Window::default() }
     }
 
-    const PLACE: u64 = (512 << 20) + (1 << 20) + 8192;
+    pub(crate) const PLACE: u64 = (512 << 20) + (1 << 20) + 8192;
 
     #[test]
     fn a_read_of_a_loop_device_is_found_at_its_files_place_and_in_its_time_only() {

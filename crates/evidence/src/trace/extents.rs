@@ -3,7 +3,7 @@
 //! The filesystem's extent map (`FIEMAP`) gives offsets on the device that it is mounted from. Adding the
 //! start of the partition gives the offsets on the whole device. This holds for ext2, ext3, ext4
 //! and XFS, and for block devices. btrfs gives addresses of its own, which its chunk map ([`super::chunks`]) leads to disks.
-//! A loop device counts as a disk: other I/O to the disk of its file is no neighbour of the loop device's users, and through the page
+//! A loop device counts as a disk: what others do on the disk of its file is counted apart, and through the page
 //! cache its requests have none of the same place below. The checks print that the trace ends there.
 //!
 //! Cannot see: ZFS, overlays; a real-time device of XFS; places to which btrfs moved data more than once in a phase.

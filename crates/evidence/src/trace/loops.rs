@@ -4,8 +4,7 @@
 //! (`FIEMAP`) give the place of each of its bytes, as for a measured file. So a request of the loop device is found again on the disk
 //! below, also if the file is on another loop device, on dm or md, or is a block device itself.
 //!
-//! Requests of disks below are kept apart from those of the measured disks: other programs use these disks, too, and are no neighbours of
-//! the loop device's users.
+//! Requests of disks below are kept apart from those of the measured disks: other programs use these disks, too, at other places than the file.
 //!
 //! Cannot see: files that can no longer be opened by their name (another mount namespace, deleted); files on filesystems without
 //! disk offsets (tmpfs, overlays).

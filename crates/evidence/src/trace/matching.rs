@@ -15,6 +15,7 @@
 
 use super::attribution::{Party, Ranges, attribute};
 use super::below::{Below, DurableBy, Reached, names_of_disks};
+use super::below_users::count_users;
 use super::carriers::{CLOCKS_DIFFER_NS, Carrier, Finder};
 use super::extents::FileExtents;
 use super::format::Kind;
@@ -68,14 +69,18 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
 /// Returns the start of the match below loop devices; `None` if no disk is one.
 fn below_of(traced: &PhaseTrace) -> Option<BelowTrace> {
     let loops = traced.layers.disks.iter().filter(|disk| traced.loops.has(disk.device));
-    let below = BelowTrace {
+    let mut below = BelowTrace {
         loops: loops.map(|disk| disk.name.clone()).collect(),
         disks: names_of_disks(&traced.loops),
         files: traced.loops.files.iter().map(|file| file.extents.path.clone()).collect(),
         missing: traced.loops.missing.clone(),
         ..BelowTrace::default()
     };
-    (!below.loops.is_empty()).then_some(below)
+    if below.loops.is_empty() {
+        return None;
+    }
+    count_users(traced, &mut below);
+    Some(below)
 }
 
 /// Returns true if a job may write.

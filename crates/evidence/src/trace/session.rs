@@ -38,7 +38,7 @@ pub(crate) struct ObservedFile<'a> {
 
 /// Returns the threads of other programs in a trace that have ended.
 fn ended_in(windows: &[Window]) -> Vec<i32> {
-    let requests = windows.iter().flat_map(|window| &window.requests);
+    let requests = windows.iter().flat_map(|window| window.requests.iter().chain(&window.below));
     let others = requests.filter(|request| !request.is_own && request.process > 0).map(|request| request.process);
     let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied).map(|dirtied| dirtied.process);
     let mut others: Vec<i32> = others.chain(dirtied).collect();
@@ -113,9 +113,7 @@ impl TraceSession {
         trace.loops = OpenLoops::below(system, &trace.seen.layers.disks);
         let mut recorded = trace.seen.layers.clone();
         recorded.join(&trace.loops.seen.layers);
-        // The entry into a scheduler is of interest for the measured disks only.
-        let has_scheduler = trace.seen.layers.recorded().has_scheduler;
-        let devices = RecordedDevices { has_scheduler, ..recorded.recorded() };
+        let devices = recorded.recorded();
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats(!devices.passing.is_empty())?;
             Ok((Instance::new(tracefs, Recording::of_requests(&devices).with_pages(&formats))?, formats))

@@ -51,7 +51,7 @@ pub(crate) struct Request {
     pub(crate) is_kernel: bool,
     /// The thread that put it into the scheduler, or issued it where there is none; 0 if its number is of another PID namespace.
     pub(crate) process: i32,
-    /// Index of its name in [`Window::names`].
+    /// Index of its name in [`Window::names`], or in [`Window::below_names`].
     pub(crate) name: u16,
     /// When it entered the I/O scheduler; when it was first issued, if there is none.
     pub(crate) queued_ns: u64,
@@ -98,8 +98,10 @@ pub(crate) struct Window {
     pub(crate) names: Vec<String>,
     /// In the order of time.
     pub(crate) remaps: Vec<Remap>,
-    /// Requests of disks below loop devices, in the order of the first issue. Their names are not kept.
+    /// Requests of disks below loop devices, in the order of the first issue.
     pub(crate) below: Vec<Request>,
+    /// Their names.
+    pub(crate) below_names: Vec<String>,
     /// Until this time all of them are known.
     pub(crate) below_until_ns: u64,
     /// Dirty pages of other programs, and files that the kernel wrote back.
@@ -534,8 +536,9 @@ impl Tracer {
         let (below, events) = events.into_iter().partition(|event| self.devices.is_below(event));
         let mut window = Window::of(number, span, events, &self.own);
         self.own.describe(&mut window);
-        let below = Window::of(number, span, below, &self.own);
-        (window.below, window.below_until_ns) = (below.requests, below.end_ns);
+        let mut below = Window::of(number, span, below, &self.own);
+        self.own.describe(&mut below);
+        (window.below, window.below_names, window.below_until_ns) = (below.requests, below.names, below.end_ns);
         window.lost_count = complete.lost_count;
         window.pages = self.own.pages(pages);
         (window, is_stopped)

@@ -14,8 +14,8 @@ use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
 use trueio_model::{
     Check, CheckOutcome, CpuFacts, CpuTime, DeviceCounters, DeviceDelta, DirectFacts, DirectPolicy, DirectSupport,
     DiskFacts, DiskLimits, EngineKind, Environment, EvidenceLevel, Fact, FilePlan, FilesystemFacts, Histogram,
-    IoFailure, JobPlan, JobRecord, LatencySet, Layer, OpKind, OpMix, OpRecord, Pattern, Prepare, Queue, Residency,
-    Ruler, SampledIo, SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
+    IoFailure, JobPlan, JobRecord, LatencySet, Layer, OpKind, OpMix, OpRecord, Pattern, Prepare, Queue, RequestSum,
+    Residency, Ruler, SampledIo, SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
 };
 
 pub use trueio_testkit::{Loop, Mount, folder, skip, tool};
@@ -572,7 +572,22 @@ pub fn with_neighbour<T>(neighbour: impl Fn() + Sync, act: impl FnOnce(&AtomicU3
 
 /// Runs `io` as the phase `job` on this machine and judges it. On a busy machine the first trace window may
 /// end before the first I/O: `io` is then repeated until a window contains one.
-pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
+///
+/// What other programs do on the disk of a loop device's file is not under test here, except with [`stage_with_users_below`].
+pub fn stage(job: JobPlan, io: impl FnMut(&mut Calls)) -> Judgement {
+    let mut phase = staged(job, io);
+    if let Some(below) = phase.trace.as_mut().and_then(|trace| trace.below.as_mut()) {
+        below.others = RequestSum::default();
+    }
+    phase.judge()
+}
+
+/// The same with other programs on the disk of a loop device's file.
+pub fn stage_with_users_below(job: JobPlan, io: impl FnMut(&mut Calls)) -> Judgement {
+    staged(job, io).judge()
+}
+
+fn staged(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Phase {
     let system = System::live();
     let targets: Vec<TargetFacts> = job
         .files
@@ -628,7 +643,7 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
         accepted_checks: Vec::new(),
     };
     phase.trace = traced.map(|traced| phase.with_facts(|facts| facts.match_trace(&traced, &[vec![calls.samples]])));
-    phase.judge()
+    phase
 }
 
 // ---------------------------------------------------------------------------------------------

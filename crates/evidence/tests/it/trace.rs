@@ -313,6 +313,36 @@ fn other_io_on_the_same_disk_is_named_with_its_bytes_and_io_on_another_disk_is_n
     }
 }
 
+/// Goal: a program that uses the disk of a loop device's file is named, with that disk. Method: `dd` reads another file there past the page cache while
+/// we read the loop device. Other programs may use that disk, too.
+#[test]
+fn a_program_that_uses_the_disk_below_a_loop_device_is_named() {
+    let _alone = alone();
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let folder = trueio_testkit::folder();
+    let other = folder.path().join("other");
+    // Long enough that starting `dd` takes little of the time.
+    drop(stored_file(&other, 32 * SIZE));
+    let of = format!("if={}", other.display());
+    let dd = || {
+        let arguments = [of.as_str(), "of=/dev/null", "bs=64k", "iflag=direct"];
+        let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+    };
+    let judgement = with_neighbour(dd, |times| {
+        stage_with_users_below(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+            let file = open(&path, libc::O_DIRECT);
+            let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
+            while began.elapsed() < std::time::Duration::from_secs(2) || times.load(Ordering::Relaxed) < before + 2 {
+                calls.blocks(OpKind::Read, &file, &path, 256);
+            }
+        })
+    });
+    let below = judgement.trace.as_ref().and_then(|trace| trace.below.as_ref()).expect("a trace");
+    let [disk] = &below.disks[..] else { return println!("the disk below is not known: {below:?}") };
+    judgement.assert("foreign_io", CheckOutcome::Suspect, &format!("Other processes used {disk}, below loop"));
+    assert!(below.other_processes.iter().any(|process| process.name == "dd"), "{below:?}");
+}
+
 /// Goal: a program that reads the measured file itself is named. Method: `dd` reads it past the page cache while we do.
 #[test]
 fn a_program_that_reads_the_measured_file_is_named() {

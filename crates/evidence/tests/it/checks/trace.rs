@@ -62,6 +62,38 @@ fn a_trace_that_ends_at_a_loop_device_names_the_file_and_the_disk_below() {
     phase.judge().assert("flush_order", Passed, "below loop3, whose data is elsewhere.");
 }
 
+/// Goal: a program that uses the disk of a loop device's file disturbs, if that disk is in the way and busy with it; else its disk was examined.
+#[test]
+fn a_program_on_the_disk_below_a_loop_device_disturbs_if_it_keeps_the_disk_busy() {
+    let judged = |ours: u64, others: u64, others_busy_ns| {
+        let mut phase = traced_reads(100, 0);
+        phase.targets[0].stack = vec![layer("loop", "loop3 (direct)", 0), layer("disk", "vda", 1)];
+        let process =
+            TracedProcess { name: "dd".to_owned(), process: 12, disk: "vda".to_owned(), ..TracedProcess::default() };
+        phase.trace.as_mut().expect("a trace").below = Some(BelowTrace {
+            loops: vec!["loop3".to_owned()],
+            disks: vec!["vda".to_owned()],
+            window_ns: 40_000_000,
+            ours: RequestSum { count: ours, bytes: ours * 4096 },
+            others: RequestSum { count: others, bytes: others << 16 },
+            others_busy_ns,
+            other_processes: vec![TracedProcess { read_bytes: others << 16, ..process }],
+            ..BelowTrace::default()
+        });
+        phase.judge()
+    };
+    let busy = judged(100, 400, 30_000_000);
+    let sentence =
+        "Other processes used vda, below loop3, at the same time: dd (process 12, read 25 MiB in the traced windows).";
+    busy.assert("foreign_io", Suspect, sentence);
+    let check = busy.check("foreign_io");
+    assert_eq!(check.culprits, ["dd (pid 12)"]);
+    assert_eq!(check.explained_percent, Some(75));
+    for (ours, others, busy_ns) in [(100, 400, 9_000_000), (100, 2, 30_000_000), (0, 400, 30_000_000)] {
+        judged(ours, others, busy_ns).assert("foreign_io", Passed, "No other process used the disk significantly");
+    }
+}
+
 /// Goal: what passes on a loop device says how much of it was found on the disk of its file; with direct I/O all must be there, and each flush.
 #[test]
 fn requests_that_are_missing_below_a_loop_device_are_flagged_unless_it_uses_the_page_cache() {
