@@ -17,6 +17,7 @@ pub(crate) const PROGRAM: Program = Program {
     history: output::history,
     join: || ranks::join().map_err(|failure| failure.show()),
     has_limits: || !own_words().0.is_empty(),
+    own_help,
     set_limits: |plan| set_limits(plan).map_err(Failure::into_text),
     refuse_several: || ranks::refuse_several("fio --client or --server").map_err(|failure| failure.show()),
     progress_line: |has_idle| Box::new(Line::new().without_idle(!has_idle)),
@@ -58,10 +59,25 @@ fn split(words: &[String]) -> (Vec<(&'static str, String)>, Vec<String>) {
 /// Returns the options of this command line that fio does not have; none if the program is called `fio`.
 fn own_words() -> (Vec<(&'static str, String)>, Vec<String>) {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    match words.split_first() {
-        Some((command, rest)) if command == "fio" => split(rest),
-        _ => (Vec::new(), words),
+    if is_subcommand(words.iter()) { split(&words[1..]) } else { (Vec::new(), words) }
+}
+
+/// Returns true if the words of the command line begin with `fio`; under the name `fio`, they have no such word.
+fn is_subcommand<W: AsRef<std::ffi::OsStr>>(mut words: impl Iterator<Item = W>) -> bool {
+    words.next().is_some_and(|first| first.as_ref() == "fio")
+}
+
+/// Returns the options that fio does not have, with their help; none if the program is called `fio`.
+fn own_help() -> Vec<(String, String)> {
+    if !is_subcommand(std::env::args_os().skip(1)) {
+        return Vec::new();
     }
+    let command = limits::options(clap::Command::new("fio"));
+    let described = command.get_arguments().filter_map(|argument| {
+        let value = argument.get_value_names().and_then(|names| names.first())?;
+        Some((format!("--{}={value}", argument.get_long()?), argument.get_help()?.to_string()))
+    });
+    described.collect()
 }
 
 fn set_limits(plan: &mut Plan) -> Result<(), Failure> {

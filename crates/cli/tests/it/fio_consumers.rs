@@ -288,7 +288,11 @@ fn version_and_feature_queries_of_scripts_work() {
     let number: f64 = version.trim_end().strip_prefix("fio-").expect("a version").parse().expect("a number");
     assert!(number >= 3.0 && version.lines().count() == 1, "{version}");
     assert_eq!(shell(&sandbox, "fio --version | cut -c5-").trim(), "3.42");
-    assert!(shell(&sandbox, "fio --help").contains("json+"));
+    let help = shell(&sandbox, "fio --help");
+    assert!(help.contains("json+") && !help.contains("--fail-if"), "{help}");
+    let help = sandbox.run(&["fio", "--help"]);
+    assert!(help.out.contains("Options that fio does not have:\n\n  --fail-if=LIMIT "), "{help:?}");
+    assert!(help.out.contains("\n  --against=RECORD "), "{help:?}");
     for engine in ["libaio", "io_uring", "psync", "null"] {
         assert_eq!(shell(&sandbox, &format!("fio --enghelp | grep -cw {engine}")).trim(), "1", "{engine}");
     }

@@ -24,6 +24,8 @@ pub struct Program {
     pub has_limits: fn() -> bool,
     /// Puts the limits of the command line into a plan, or returns why they cannot be judged.
     pub set_limits: fn(&mut Plan) -> Result<(), String>,
+    /// Returns the options that the program adds to fio's, each with what it does; none if it is called `fio`.
+    pub own_help: fn() -> Vec<(String, String)>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.
     pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
 }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use trueio_job::option::Words;
 use trueio_model::{EngineKind, JobSpec};
 
-/// Renders `--help`.
-pub fn program_help() -> String {
+/// Renders `--help`, with the options that the program adds, each with what it does.
+pub fn program_help(own: &[(String, String)]) -> String {
     let mut out = format!(
         "{FIO_VERSION} by trueio: fio [options] [job options] JOBFILE...\n\n\
          Options of jobs are also options of the command line: `--name=JOB` begins a job, options before it apply\n\
@@ -21,6 +21,12 @@ pub fn program_help() -> String {
             Takes::Optional => format!("--{name}[=VALUE]"),
         };
         // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {name:<26}{about}");
+    }
+    if !own.is_empty() {
+        out += "\nOptions that fio does not have:\n\n";
+    }
+    for (name, about) in own {
         let _ = writeln!(out, "  {name:<26}{about}");
     }
     out
