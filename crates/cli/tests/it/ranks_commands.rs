@@ -27,7 +27,7 @@ fn comparison(json: &str) -> Vec<&str> {
         "--slice",
         "100ms",
         "--budget",
-        "6s",
+        "60s",
         "--order-seed",
         "7",
         "--no-evidence",
