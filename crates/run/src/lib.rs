@@ -368,7 +368,7 @@ impl<'a> Session<'a> {
     /// Waits for idle disks, if the request sets it.
     fn wait_until_idle(&self, observer: &mut dyn Observer) -> Result<(), Outcome> {
         let Some(limit) = self.record.plan.idle_wait_ns.map(Duration::from_nanos) else { return Ok(()) };
-        let mut lookout = neighbours::Lookout::new(&self.system, &self.record.targets);
+        let mut lookout = neighbours::Lookout::before(&self.system, &self.record.targets);
         lookout.wait_until_idle(limit, self.stop, |words| observer.notify(Event::WaitingForIdle(words))).map_err(
             |words| {
                 let limit = trueio_model::units::format_duration_ns(limit.as_nanos() as u64);

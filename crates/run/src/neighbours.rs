@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::{System, counters};
 use trueio_evidence::{Direction, DiskUsers};
-use trueio_model::{DeviceCounters, JobPlan, TargetFacts, units};
+use trueio_model::{DeviceCounters, JobPlan, LayerKind, TargetFacts, units};
 
 /// Length of a look, and of the idle time that a wait requires.
 const LOOK: Duration = Duration::from_secs(1);
@@ -77,6 +77,19 @@ struct Moved {
 }
 
 impl<'a> Lookout<'a> {
+    /// Watches the disks of targets, and those of a loop device's file: before a phase nobody is to use these, either.
+    pub(crate) fn before(system: &'a System, targets: &[TargetFacts]) -> Self {
+        let mut lookout = Self::new(system, targets);
+        let layers = targets.iter().flat_map(|target| &target.stack);
+        for disk in layers.filter(|layer| layer.kind == LayerKind::Disk) {
+            if !lookout.disks.contains(&disk.name) {
+                lookout.disks.push(disk.name.clone());
+            }
+        }
+        lookout
+    }
+
+    /// Watches the disks of targets.
     pub(crate) fn new(system: &'a System, targets: &[TargetFacts]) -> Self {
         let mut disks: Vec<String> = Vec::new();
         for disk in targets.iter().flat_map(|target| &target.disks) {
@@ -331,6 +344,21 @@ mod tests {
         let now = groups(&[("/a", 900), ("/a/c", 800), ("/b", 5_000)]);
         assert_eq!(busiest_group(&last, &now).as_deref(), Some("control group `/a/c`"));
         assert_eq!(busiest_group(&now, &now), None);
+    }
+
+    #[test]
+    fn the_disk_below_a_loop_device_is_watched_before_a_phase_only() {
+        let system = System::live();
+        let mount = match trueio_testkit::on_loop("ext4", 64 << 20, 512, "noatime") {
+            Ok(mount) => mount,
+            Err(why) => return trueio_testkit::skip("loop", &why),
+        };
+        let facts = trueio_device::target_facts(&system, &mount.path).expect("facts");
+        let disks = facts.stack.iter().filter(|layer| layer.kind == LayerKind::Disk).count();
+        let facts = [facts];
+        let (during, before) = (Lookout::new(&system, &facts).disks, Lookout::before(&system, &facts).disks);
+        assert!(during.len() == 1 && during[0].starts_with("loop"), "{during:?}");
+        assert_eq!((&before[..1], before.len()), (&during[..], 1 + disks), "{before:?}");
     }
 
     #[test]
