@@ -198,7 +198,8 @@ impl<'a> Series<'a> {
             answer.reason = Some(match least.checked_sub(pairs).filter(|more| *more > 0) {
                 Some(more) => {
                     answer.needs = Some(needs(more as u64));
-                    format!("{pairs} pairs are too few, {least} are needed")
+                    let (unit, are) = if pairs == 1 { ("pair", "is") } else { ("pairs", "are") };
+                    format!("{pairs} {unit} {are} too few, {least} are needed")
                 }
                 None if self.log_ratios.is_none() && self.metric.quantile().is_some() => {
                     "there are too few I/Os beyond this percentile".to_owned()
