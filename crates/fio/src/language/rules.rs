@@ -336,15 +336,15 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
     if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
         let note = format!("`create_on_open` has no effect: `{}` needs no content", engine.name());
         lowering.note(&job.section.name, note);
-    } else if job.engine() == Some(EngineKind::Mmap) && writes(&job.spec) {
-        let note =
-            "`create_on_open` has no effect: a mapping cannot extend a file (fio's job ends with SIGBUS)".to_owned();
-        lowering.note(&job.section.name, note);
     } else if lays_out(&job.spec) {
         let reason = "its files are created with data before it, because reads of empty files transfer nothing";
         lowering.note(&job.section.name, format!("`create_on_open` has no effect for a job that reads: {reason}"));
     } else if needs_data(&job.spec) {
         lowering.note(&job.section.name, "`create_on_open`: files of a job that reads or trims must exist".to_owned());
+    } else if job.engine() == Some(EngineKind::Mmap) {
+        let note =
+            "`create_on_open` has no effect: a mapping cannot extend a file (fio's job ends with SIGBUS)".to_owned();
+        lowering.note(&job.section.name, note);
     } else {
         if job.spec.options.contains_key(FALLOCATE.name) && FALLOCATE.value_in(&job.spec) != Fallocate::None {
             let note = "`fallocate` has no effect: with `create_on_open` no space is allocated".to_owned();
