@@ -214,6 +214,9 @@ fn a_refused_value_is_explained_in_fios_words() {
             "{ran:?}"
         );
     }
+    // The option that was typed, not the one that it implies.
+    let overlapping = "--name=j --rw=write --size=100k --bsrange=4k-16k --bs_unaligned=1 --verify_pattern=0xff";
+    fio(&sandbox, overlapping).assert_not_started("`--verify_pattern` is not possible");
     // (A depth up to that becomes the largest one, with a note.)
     let line = "--output-format=json --name=j --size=4k --ioengine=libaio --iodepth=";
     assert_eq!(fio(&sandbox, &format!("{line}65536")).code, Some(0));

@@ -38,12 +38,19 @@ impl Language for Written<'_> {
     }
 }
 
-/// Returns the word that set an option: the option itself, or another from which its value is derived (`buffered`).
+/// Returns the word that set an option: the option itself, or another from which its value is derived (`buffered`, `verify_pattern`).
 fn word_of<'a>(fio: &'a FioJob, row: &OptionRow, spec: &JobSpec) -> Option<&'a FioWord> {
     let origin = spec.options.get(row.name).map(|set| &set.origin);
     let of_origin = || fio.given.iter().rev().find(|word| Some(&word.origin) == origin);
-    fio.word(row.fio_name()).or_else(of_origin)
+    let implying = || {
+        let (_, by) = IMPLIED.iter().find(|(name, _)| *name == row.name)?;
+        fio.word(by).filter(|_| matches!(origin, Some(Origin::Derived { .. })))
+    };
+    fio.word(row.fio_name()).or_else(of_origin).or_else(implying)
 }
+
+/// Options, each with another one that sets it.
+const IMPLIED: [(&str, &str); 1] = [("verify", "verify_pattern")];
 
 /// The opposite of `direct`.
 const BUFFERED: &str = "buffered";
