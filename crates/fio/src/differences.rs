@@ -53,6 +53,29 @@ const fn beyond_end(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// Blocks that are smaller than their alignment, from a skewed distribution.
+const fn beyond_aligned(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["random_distribution=random", "random_distribution=zoned", "bs=16k", "bsrange=4k-16k", "bssplit=4k"],
+        in_order: false,
+        fio: "it is drawn from as many blocks as the smallest ones are, and the number drawn is one of aligned blocks: most are \
+              beyond the file, and a job that draws one ends there, as a success",
+        here: "it is drawn from the aligned blocks of the file",
+    }
+}
+
+/// Blocks of several sizes that begin anywhere, and are compared.
+const fn overlapping(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=read", "rw=randread", "rw=randtrim", "do_verify=0", "verify=0", "verify=null"],
+        in_order: false,
+        fio: "a block of which a later one replaced a part is not compared",
+        here: "refused: a block may begin within another one, whose content is then unknown",
+    }
+}
+
 /// A job that only creates its files, with a log.
 const fn no_logs(options: &'static [&'static str]) -> Difference {
     difference(options, "empty logs are created", "no logs: nothing is measured")
@@ -277,6 +300,15 @@ pub const DIFFERENCES: &[Difference] = &[
     drawn_end(&["rw=rand", "size=50000", "random_distribution=pareto"]),
     drawn_end(&["rw=rand", "size=50000", "random_distribution=zipf"]),
     drawn_end(&["rw=rand", "size=50000", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "size=100k", "bs=", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "size=100k", "bs=", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "size=100k", "bs=", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "size=100k", "blocksize=", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "size=100k", "blocksize=", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "size=100k", "blocksize=", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "bs=3000", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "bs=3000", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "bs=3000", "percentage_random=50"]),
     unverifiable(&["rw=read", "verify", "continue_on_error=all"]),
     unverifiable(&["rw=read", "verify", "continue_on_error=verify"]),
     unverifiable(&["rw=read", "verify_pattern", "continue_on_error=all"]),
@@ -386,6 +418,12 @@ pub const DIFFERENCES: &[Difference] = &[
         "the file is extended before it is mapped, and the job writes what was added",
     ),
     mapped(&["ioengine=mmap", "create_only=1"]),
+    beyond_aligned(&["rw=rand", "random_distribution=", "ba="]),
+    beyond_aligned(&["rw=rand", "random_distribution=", "blockalign="]),
+    overlapping(&["bs_unaligned=1", "bsrange=", "verify="]),
+    overlapping(&["bs_unaligned=1", "bsrange=", "verify_pattern="]),
+    overlapping(&["bs_unaligned=1", "bssplit=", "verify="]),
+    overlapping(&["bs_unaligned=1", "bssplit=", "verify_pattern="]),
     beyond_end(&["bs_unaligned=1", "rw=rand", "bsrange="]),
     beyond_end(&["bs_unaligned=1", "rw=rand", "bssplit="]),
     difference(
