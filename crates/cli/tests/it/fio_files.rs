@@ -399,7 +399,9 @@ fn files_are_recreated_before_a_further_pass() {
     }
     let more = "--unlink_each_loop=1";
     if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} {more}")) {
-        assert_eq!(length("fio", more, Ran::of(theirs.output().expect("fio starts"))), 32 << 10);
+        // (3.33 recreates the file before the pass that `io_size` requires, 3.42 only between `loops`.)
+        let theirs = length("fio", more, Ran::of(theirs.output().expect("fio starts")));
+        assert!([32 << 10, 64 << 10].contains(&theirs), "{theirs}");
     }
     // An existing file is never removed.
     fs::write(sandbox.path("made"), [7; 64 << 10]).unwrap();
