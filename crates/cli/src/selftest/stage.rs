@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_job::Machine;
-use trueio_model::{JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
+use trueio_model::{JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, SeriesRow, units};
 use trueio_run::machine::MachineFacts;
 use trueio_run::{Event, Observer, Reporting, Request, Targets};
 
@@ -252,6 +252,15 @@ pub(super) fn bytes_a_second(record: &RunRecord) -> u64 {
     let elapsed_ns = record.phases.first().map_or(1, |phase| phase.elapsed_ns.max(1));
     let bytes = measured_op(record).map_or(0, |op| op.byte_count);
     (u128::from(bytes) * 1_000_000_000 / u128::from(elapsed_ns)) as u64
+}
+
+/// Returns the time in whose intervals the only job read less than this per second.
+pub(super) fn slow_time(record: &RunRecord, bytes_per_s: u64) -> Duration {
+    let rows = record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.series);
+    let is_slow = |row: &&SeriesRow| {
+        u128::from(row.read_bytes) * 1_000_000_000 < u128::from(bytes_per_s) * u128::from(row.span_ns)
+    };
+    Duration::from_nanos(rows.filter(is_slow).map(|row| row.span_ns).sum())
 }
 
 /// Minimum share of the measured time for which the workers waited, so that the effect of a false result may be missing for
