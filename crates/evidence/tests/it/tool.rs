@@ -466,7 +466,7 @@ fn short_stops_are_seen_in_their_sum() {
     judgement.assert(STOPS, Suspect, "This tool was stopped 6 times for 0.90 s together, at most 0.15 s each");
     let check = judgement.check(STOPS);
     assert_eq!((check.explained_percent, check.brief.as_str()), (Some(30), "stopped for 900 ms"));
-    six(2 * MS).judge().assert(STOPS, Passed, "the workers went on");
+    six(2 * MS).judge().assert(STOPS, Passed, "they went on, or had none in flight");
     let mut stolen = six(151 * MS);
     stolen.observation.steal_share = Some(0.3);
     stolen.judge().assert(STOPS, Passed, "stopped 6 times");
