@@ -96,12 +96,24 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
                 .with_brief(episode.brief(&rows))
                 .explaining(Some((mean(&rates) - episode.usual).abs() / mean(&rates)));
         }
-        // A line through few parts may leave the range of what was measured, so the parts themselves are named.
-        let (from, to) = (rows.level(parts[0]), rows.level(parts[PARTS - 1]));
-        let way = if parts[PARTS - 1] > parts[0] { "rose" } else { "fell" };
-        let sentence = format!(
-            "The rate {way} from {from} in the first fifth to {to} in the last one; a longer run would show a different mean."
-        );
+        // A line through few parts may leave the range of what was measured, so the parts themselves are named: first and last, if they
+        // differ as the line does.
+        let gain = (parts[PARTS - 1] - parts[0]) / fit.mean;
+        let is_line = gain * fit.excursion > 0.0 && gain.abs() > DRIFT_SHARE_MAX / 2.0;
+        let (from, to, way) = match is_line {
+            true => (parts[0], parts[PARTS - 1], if gain > 0.0 { "rose" } else { "fell" }),
+            false => (least(&parts), parts.iter().copied().fold(0.0, f64::max), "varied"),
+        };
+        let (from, to) = (rows.level(from), rows.level(to));
+        let sentence = match is_line {
+            true => format!(
+                "The rate {way} from {from} in the first fifth to {to} in the last one; a longer run would show a different mean."
+            ),
+            false => format!(
+                "The rate varied from {from} in the slowest fifth to {to} in the fastest one; a longer run would show a different \
+                 mean."
+            ),
+        };
         // The mean is in the middle of a drift.
         return report(CheckOutcome::Suspect, measured, sentence)
             .with_brief(format!("{way} from {from} to {to}"))
@@ -234,6 +246,10 @@ fn cause(facts: &PhaseFacts<'_>, changes: &[ChangePoint]) -> &'static str {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// A time in the middle of a phase in which the rate was at another level, before and after which it was at one.

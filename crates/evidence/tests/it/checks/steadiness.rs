@@ -197,6 +197,17 @@ fn a_slowly_falling_rate_is_a_drift_and_one_stall_is_not() {
     phase.judge().assert("steadiness", Passed, "stayed at one level");
 }
 
+/// Goal: a drift whose first and last fifth are equal is told by its slowest and fastest one.
+#[test]
+fn a_drift_that_begins_and_ends_alike_did_not_rise_or_fall() {
+    let mut phase = Phase::honest_reads();
+    let wave = |i: u64| if (8..32).contains(&i) { ((i - 8) as f64 / 24.0 * std::f64::consts::TAU).sin() } else { 0.0 };
+    // Every other interval has hardly any I/O, so that no level is found.
+    let rate = |i: u64| 4_000.0 * (1.0 - 0.55 * wave(i)) * if i.is_multiple_of(2) { 1.9 } else { 0.1 };
+    phase.records[0].series = series((0..40).map(|i| rate(i) as u64));
+    phase.judge().assert("steadiness", Suspect, "The rate varied from ");
+}
+
 #[test]
 fn rates_of_jobs_are_summed_until_the_first_one_ends() {
     let mut phase = Phase::honest_reads();
