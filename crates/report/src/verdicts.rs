@@ -287,7 +287,9 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
             )
         }
         (Cause::Tool, "achieved_depth") => {
-            "use an engine that keeps a queue here, such as `--ioengine io_uring`".to_owned()
+            "use an engine that keeps a queue here, such as `--ioengine io_uring`; if it was that, look for a limit of the disk's queue \
+             (`nr_requests`) that came during the run"
+                .to_owned()
         }
         (Cause::Tool, _) => format!("free processors for this program, or raise its quota, {then}"),
         (Cause::Unsteady, "pace") => "set a lower rate, which the device can sustain".to_owned(),
