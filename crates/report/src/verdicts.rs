@@ -332,8 +332,9 @@ pub fn accept_hint(record: &RunRecord) -> Option<String> {
 
 /// Returns how many loads of a record are confirmed, and by what: one sentence. Its level is in the details.
 pub fn conclusion(record: &RunRecord) -> String {
-    let count = record.phases.len();
+    let count: usize = record.phases.iter().map(|phase| phase.jobs.len()).sum();
     let confirmed: Vec<&PhaseRecord> = record.phases.iter().filter(|phase| mark(phase) == Mark::Confirmed).collect();
+    let confirmed_count: usize = confirmed.iter().map(|phase| phase.jobs.len()).sum();
     let loads = if count == 1 { "load" } else { "loads" };
     let Some(level) = confirmed.iter().map(|phase| phase.level).min() else {
         let level = record.phases.iter().map(|phase| phase.level).min();
@@ -358,7 +359,7 @@ pub fn conclusion(record: &RunRecord) -> String {
         EvidenceLevel::E0 | EvidenceLevel::E1 | EvidenceLevel::E2 => "the disk's own counters",
         EvidenceLevel::E3 | EvidenceLevel::E4 => "the disk's own counters and by traced requests",
     };
-    format!("{} of {count} {loads} confirmed by {by}.", confirmed.len())
+    format!("{confirmed_count} of {count} {loads} confirmed by {by}.")
 }
 
 /// Explains the evidence levels that occur in the record; `None` without a phase.
