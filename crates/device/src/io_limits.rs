@@ -76,6 +76,8 @@ pub struct RateLimits {
     system: System,
     groups: Vec<Group>,
     devices: Vec<(String, DeviceNumber)>,
+    /// The names of the groups as the kernel lists them: the process may be moved to others.
+    membership: String,
 }
 
 impl RateLimits {
@@ -86,12 +88,23 @@ impl RateLimits {
         let mut devices: Vec<_> = names.filter_map(|name| Some((name.to_owned(), number_of(name)?))).collect();
         devices.sort();
         devices.dedup();
-        let groups = if devices.is_empty() { Vec::new() } else { groups(system, "blkio") };
-        Self { system: system.clone(), groups, devices }
+        let mut limits = Self { system: system.clone(), groups: Vec::new(), devices, membership: String::new() };
+        limits.find_groups();
+        limits
     }
 
-    /// Returns the limits as they are now: one small file for each group of version 2, four for version 1.
-    pub fn now(&self) -> Vec<IoLimit> {
+    /// Finds the process's groups, if it was moved to others.
+    fn find_groups(&mut self) {
+        let now = self.system.read("/proc/self/cgroup").unwrap_or_default();
+        if now != self.membership && !self.devices.is_empty() {
+            self.groups = groups(&self.system, "blkio");
+            self.membership = now;
+        }
+    }
+
+    /// Returns the limits of the groups in which the process is now: one small file for each group of version 2, four for version 1.
+    pub fn now(&mut self) -> Vec<IoLimit> {
+        self.find_groups();
         Found { system: &self.system, devices: &self.devices }.rates(&self.groups)
     }
 }
@@ -302,7 +315,7 @@ mod tests {
             ("/sys/class/block/vda/dev", "254:0\n"),
             (file, ""),
         ]);
-        let files = RateLimits::of(&system, ["/data/file", "vda"]);
+        let mut files = RateLimits::of(&system, ["/data/file", "vda"]);
         assert_eq!(files.now(), []);
         let set = |text: &str| fs::write(folder.path().join(&file[1..]), text).expect("a file");
         set("254:0 4096\n7:0 1\n");

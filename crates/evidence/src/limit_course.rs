@@ -1,7 +1,7 @@
 //! When limits of control groups held while a phase is measured.
 //!
-//! The facts of a target have the limits from before the run. A limit that is set later, or lifted, is found by reading the files again:
-//! with each sample of the timeline, five times a second, which takes about 30 µs for version 1.
+//! The facts of a target have the limits from before the run. A limit that is set later, or lifted, or that of a group to which the process is
+//! moved, is found by reading the files again: with each sample of the timeline, five times a second, which takes about 30 µs for version 1.
 //!
 //! Cannot see: a limit that comes and goes between two readings. Begin and end are known to half of the time between them.
 
@@ -105,8 +105,16 @@ mod tests {
             set(text);
             course.look(at_ns);
         }
+        // The process is moved to a group without a limit, and back.
+        let other = root.path().join("sys/fs/cgroup/other");
+        fs::create_dir_all(&other).unwrap();
+        fs::write(other.join("io.max"), "").unwrap();
+        for (at_ns, group) in [(500, "0::/other\n"), (600, "0::/own\n")] {
+            fs::write(root.path().join("proc/self/cgroup"), group).unwrap();
+            course.look(at_ns);
+        }
         let spans: Vec<_> =
             course.end().into_iter().map(|span| (span.limit.value, span.from_ns, span.until_ns)).collect();
-        assert_eq!(spans, [(4096, 0, 400), (8192, 150, 350)]);
+        assert_eq!(spans, [(4096, 0, 450), (8192, 150, 350), (4096, 550, 600)]);
     }
 }
