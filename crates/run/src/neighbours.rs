@@ -1,6 +1,7 @@
 //! Looks for I/O of other processes: before a phase, to wait until they are done, and during it, for the display.
 //!
-//! Reads `/sys/block/<disk>/stat` of the disks under the targets. Before a phase everything that they count is others' I/O.
+//! Reads `/sys/block/<disk>/stat` of the disks under the targets; before a phase also of those of a loop device's file. Before a phase everything
+//! that they count is others' I/O.
 //! During a phase that only reads, writes are; in one that only writes past the page cache, reads are; in one that only reads
 //! past the page cache, reads beyond its own. Who did it is read from a trace of the disks' requests; without one, the control group is named
 //! whose count of bytes on these disks (`io.stat`, version 2) grew most. `/proc/PID/io` is no evidence: it counts all disks, page cache and
@@ -77,7 +78,7 @@ struct Moved {
 }
 
 impl<'a> Lookout<'a> {
-    /// Watches the disks of targets, and those of a loop device's file: before a phase nobody is to use these, either.
+    /// Watches the disks of targets, and those of a loop device's file, which must be idle before a phase, too.
     pub(crate) fn before(system: &'a System, targets: &[TargetFacts]) -> Self {
         let mut lookout = Self::new(system, targets);
         let layers = targets.iter().flat_map(|target| &target.stack);

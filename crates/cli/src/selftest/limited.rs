@@ -31,7 +31,7 @@ const LIMIT_OF_BURSTS: u64 = 512 << 10;
 const FAR: u64 = 1 << 40;
 /// Lifts the limit.
 const NONE: u64 = 0;
-/// A limit is read five times a second.
+/// A limit that held for less time may lie between two readings, of which there are five a second.
 const LIMITED_MIN: Duration = Duration::from_millis(300);
 /// Beside a part of the disk that is longer, half a second is not ten times as long.
 const SLOW_READ_NS: f64 = 40e6;

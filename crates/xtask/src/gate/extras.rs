@@ -201,6 +201,7 @@ impl Runs<'_> {
     fn count(&self, arguments: &[String], count: u64) -> Result<u64> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        // A job with a file; the engine null has none.
         let makes_system_calls = arguments.iter().any(|argument| argument == "--filename");
         if makes_system_calls {
             command.arg(format!("--toggle-collect={WORKER}"));

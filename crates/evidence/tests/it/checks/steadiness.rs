@@ -197,7 +197,7 @@ fn a_slowly_falling_rate_is_a_drift_and_one_stall_is_not() {
     phase.judge().assert("steadiness", Passed, "stayed at one level");
 }
 
-/// Goal: a drift whose first and last fifth are equal is told by its slowest and fastest one.
+/// Goal: of a drift whose first and last fifth are equal, the sentence names the slowest and the fastest fifth.
 #[test]
 fn a_drift_that_begins_and_ends_alike_did_not_rise_or_fall() {
     let mut phase = Phase::honest_reads();
