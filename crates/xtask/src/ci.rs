@@ -364,6 +364,9 @@ fn tests_under_wine() -> (Outcome, Option<Counts>) {
         Ok(what) => println!("{what}"),
         Err(why_not) => return (Outcome::optional(&why_not), None),
     }
+    if let Err(why_not) = setup::add_target(target) {
+        return (Outcome::skipped(&why_not), None);
+    }
     let runner = workspace::root().join("crates/direct/tests/wine/run.sh");
     let mut test = cargo();
     test.args(["test", "--package", "trueio-direct", "--target", target, "--lib", "--tests", "--no-fail-fast"]);
