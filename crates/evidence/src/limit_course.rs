@@ -3,7 +3,8 @@
 //! The facts of a target have the limits from before the run. A limit that is set later, or lifted, or that of a group to which the process is
 //! moved, is found by reading the files again: with each sample of the timeline, five times a second, which takes about 30 µs for version 1.
 //!
-//! Cannot see: a limit that comes and goes between two readings. Begin and end are known to half of the time between them.
+//! Cannot see: a limit that comes and goes between two readings. Begin and end are known to half of the time between them, which is longer where
+//! the reading thread waits for a processor; certain is only what lies between two readings that found the limit.
 
 use trueio_device::{RateLimits, System};
 use trueio_model::IoLimit;
@@ -20,6 +21,10 @@ pub struct LimitSpan {
     pub from_ns: u64,
     /// When it was lifted, or the last reading.
     pub until_ns: u64,
+    /// The end of the first reading that found it: from here on it was set, up to `last_seen_ns`.
+    pub first_seen_ns: u64,
+    /// The begin of the last reading that found it; before `first_seen_ns` if that was the only one.
+    pub last_seen_ns: u64,
 }
 
 /// The limits so far.
@@ -37,19 +42,21 @@ impl LimitCourse {
     pub(crate) fn begin<'a>(system: &System, devices: impl IntoIterator<Item = &'a str>) -> Self {
         let files = RateLimits::of(system, devices);
         let mut course = Self { files, last_ns: 0, open: Vec::new(), closed: Vec::new() };
-        course.look(0);
+        course.look(|| 0);
         course
     }
 
-    /// Reads the limits, `at_ns` nanoseconds after the measured part began.
-    pub(crate) fn look(&mut self, at_ns: u64) {
+    /// Reads the limits. The clock returns the nanoseconds since the measured part began.
+    pub(crate) fn look(&mut self, clock: impl Fn() -> u64) {
+        let at_ns = clock();
         let between_ns = self.last_ns.midpoint(at_ns);
         let mut now = self.files.now();
+        let seen_ns = clock();
         for mut span in std::mem::take(&mut self.open) {
             match now.iter().position(|limit| *limit == span.limit) {
                 Some(index) => {
                     now.swap_remove(index);
-                    span.until_ns = at_ns;
+                    (span.until_ns, span.last_seen_ns) = (at_ns, at_ns);
                     self.open.push(span);
                 }
                 None => {
@@ -58,7 +65,13 @@ impl LimitCourse {
                 }
             }
         }
-        let new = now.into_iter().map(|limit| LimitSpan { limit, from_ns: between_ns, until_ns: at_ns });
+        let new = now.into_iter().map(|limit| LimitSpan {
+            limit,
+            from_ns: between_ns,
+            until_ns: at_ns,
+            first_seen_ns: seen_ns,
+            last_seen_ns: at_ns,
+        });
         self.open.extend(new);
         self.closed.truncate(SPAN_COUNT_MAX);
         self.last_ns = at_ns;
@@ -75,6 +88,7 @@ impl LimitCourse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::fs;
 
     #[test]
@@ -93,6 +107,11 @@ mod tests {
             fs::write(place, text).unwrap();
         }
         fs::create_dir_all(&group).unwrap();
+        // Each reading takes 10 ns.
+        let look = |course: &mut LimitCourse, at_ns| {
+            let clock = Cell::new(at_ns);
+            course.look(|| clock.replace(clock.get() + 10));
+        };
         let write = "254:0 rbps=max wbps=4096 riops=max wiops=max\n";
         set(write);
         let mut course = LimitCourse::begin(&System::recorded(root.path()).unwrap(), ["vda"]);
@@ -103,7 +122,7 @@ mod tests {
             (400, write),
         ] {
             set(text);
-            course.look(at_ns);
+            look(&mut course, at_ns);
         }
         // The process is moved to a group without a limit, and back.
         let other = root.path().join("sys/fs/cgroup/other");
@@ -111,10 +130,13 @@ mod tests {
         fs::write(other.join("io.max"), "").unwrap();
         for (at_ns, group) in [(500, "0::/other\n"), (600, "0::/own\n")] {
             fs::write(root.path().join("proc/self/cgroup"), group).unwrap();
-            course.look(at_ns);
+            look(&mut course, at_ns);
         }
-        let spans: Vec<_> =
-            course.end().into_iter().map(|span| (span.limit.value, span.from_ns, span.until_ns)).collect();
-        assert_eq!(spans, [(4096, 0, 450), (8192, 150, 350), (4096, 550, 600)]);
+        let spans: Vec<_> = course
+            .end()
+            .into_iter()
+            .map(|s| (s.limit.value, s.from_ns, s.until_ns, s.first_seen_ns, s.last_seen_ns))
+            .collect();
+        assert_eq!(spans, [(4096, 0, 450, 0, 400), (8192, 150, 350, 210, 300), (4096, 550, 600, 610, 600)]);
     }
 }

@@ -144,9 +144,10 @@ impl Timeline {
         timeline
     }
 
-    /// Takes a sample, `at_ns` nanoseconds after the measured part began.
-    pub fn look(&mut self, at_ns: u64) {
-        self.limits.look(at_ns);
+    /// Takes a sample. The clock returns the nanoseconds since the measured part began.
+    pub fn look(&mut self, clock: impl Fn() -> u64) {
+        let at_ns = clock();
+        self.limits.look(clock);
         if at_ns < self.last.at_ns.saturating_add(self.length_ns_min) {
             return;
         }
@@ -360,7 +361,7 @@ mod tests {
         let mut timeline = machine.timeline(OpKind::Read);
         for n in 1..=20 {
             machine.count([n * 10_000, n * 40, n * 20, n / 4], n * 4);
-            timeline.look(n * 200 * MS);
+            timeline.look(|| n * 200 * MS);
         }
         assert_eq!(spans(timeline), []);
     }
@@ -371,7 +372,7 @@ mod tests {
         let mut timeline = machine.timeline(OpKind::Read);
         for (n, others_mib) in [(1, 0), (2, 12), (3, 24), (4, 24), (5, 24)] {
             machine.count([n * 100, n * 40, others_mib, others_mib], 0);
-            timeline.look(n * 200 * MS);
+            timeline.look(|| n * 200 * MS);
         }
         assert_eq!(spans(timeline), [(200, 600, Cause::Neighbour, "others wrote 24 MiB".to_owned())]);
     }
@@ -381,7 +382,7 @@ mod tests {
         let machine = Machine::new();
         let mut timeline = machine.timeline(OpKind::Write);
         machine.count([90, 0, 200, 1], 0);
-        timeline.look(200 * MS);
+        timeline.look(|| 200 * MS);
         assert_eq!(spans(timeline), [(0, 200, Cause::Neighbour, "others read in 90 requests".to_owned())]);
     }
 
@@ -391,7 +392,7 @@ mod tests {
         let mut timeline = machine.timeline(OpKind::Read);
         for (n, queued_ms) in [(1, 10), (2, 110), (3, 260), (4, 270)] {
             machine.count([n * 100, n * 40, 0, 0], queued_ms);
-            timeline.look(n * 200 * MS);
+            timeline.look(|| n * 200 * MS);
         }
         let what = "waited for a processor 62 % of the time".to_owned();
         assert_eq!(spans(timeline), [(200, 600, Cause::Tool, what)]);
@@ -406,7 +407,7 @@ mod tests {
         for (n, degrees, count) in [(1, 70, 5), (2, 82, 5), (3, 84, 5), (4, 70, 6)] {
             machine.set("/sys/block/nvme0n1/device/hwmon3/temp1_input", &format!("{degrees}000"));
             machine.set(throttled, &count.to_string());
-            timeline.look(n * 1_000 * MS);
+            timeline.look(|| n * 1_000 * MS);
         }
         let found = spans(timeline);
         let hot = (1_000, 3_000, Cause::Device, "nvme0n1 reached its limit of 82 °C".to_owned());
@@ -421,7 +422,7 @@ mod tests {
         let mut timeline = machine.timeline(OpKind::Read);
         for n in 1..=1_000 {
             machine.count([0; 4], n / 2 * 190);
-            timeline.look(n * 200 * MS);
+            timeline.look(|| n * 200 * MS);
         }
         let found = spans(timeline);
         assert_eq!(found.len(), SPANS_PER_LENGTH);

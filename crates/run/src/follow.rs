@@ -84,7 +84,7 @@ impl Follower<'_> {
                 span.inspect(|span| observer.notify(Event::Bandwidth(span)));
             }
             if is_over || now >= tick_due {
-                self.timeline.iter_mut().for_each(|timeline| timeline.look((now - self.begin).as_nanos() as u64));
+                self.timeline.iter_mut().for_each(|timeline| timeline.look(|| self.begin.elapsed().as_nanos() as u64));
             }
             if is_over {
                 // As in fio, an interval that ends with the run has its results, too.

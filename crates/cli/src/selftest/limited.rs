@@ -152,7 +152,8 @@ impl Selftest {
         for (name, steps) in cases {
             let set = |_: &File| group.set_meanwhile(steps);
             let row = |record: &RunRecord| {
-                let named = naming(findings_of(record), "io_limits", " s on; its processes reached");
+                // With the time of the limit, or, beside a thread of the checks that waited, with the share of time.
+                let named = naming(findings_of(record), "io_limits", "; its processes reached");
                 let rate = stage::bytes_a_second(record);
                 let is_slow = (rate < 2 * LIMIT).then(|| {
                     format!(

@@ -11,7 +11,7 @@
 //! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit: a rate
 //! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
 //! group waited for I/O for half of the time or more while the disk was idle. A limit that was set only for a part of the phase is compared with the
-//! rate of this part. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
+//! rate of the intervals in the middle of which it was certainly set. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 
@@ -43,8 +43,6 @@ const STALLED_SHARE_MIN: f64 = 0.5;
 const WAITED_SHARE_MAX: f64 = 0.25;
 /// A limit that was set for all but this time was set all the time: its begin and end are known to 0.1 s each.
 const PARTIAL_NS_MIN: u64 = 250_000_000;
-/// Intervals nearer to the begin or end of a limit may lie outside of it.
-const EDGE_NS: u64 = 100_000_000;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
@@ -136,9 +134,7 @@ impl Part {
         // By the middle of an interval: under a limit it may last until a late I/O.
         let is_within = |row: &&SeriesRow| {
             let middle_ns = row.end_ns.saturating_sub(row.span_ns / 2);
-            spans
-                .iter()
-                .any(|span| (span.from_ns + EDGE_NS..=span.until_ns.saturating_sub(EDGE_NS)).contains(&middle_ns))
+            spans.iter().any(|span| (span.first_seen_ns..=span.last_seen_ns).contains(&middle_ns))
         };
         let rows = facts.records.iter().flat_map(|record| &record.series).filter(is_within);
         let (amount, row_ns) = rows.fold((0, 0), |(amount, ns), row| (amount + of_kind(limit, row), ns + row.span_ns));

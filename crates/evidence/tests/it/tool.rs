@@ -278,6 +278,8 @@ fn a_limit_that_was_set_for_a_part_of_the_phase_is_named_with_its_time() {
         limit: limit.clone(),
         from_ns: from * 1_000_000,
         until_ns: until * 1_000_000,
+        first_seen_ns: 300_000_000,
+        last_seen_ns: 850_000_000,
     };
     phase.observation.limit_spans = Some(vec![ms(250, 950)]);
     let sentence = "The control group `/jobs` limited reads of vda to 40.0 MiB/s for 0.7 s, from 0.2 s on; its processes reached \
@@ -290,6 +292,14 @@ fn a_limit_that_was_set_for_a_part_of_the_phase_is_named_with_its_time() {
     judgement.assert(LIMITS, Suspect, sentence);
     assert_eq!(judgement.check(LIMITS).explained_percent, Some(70));
     assert_eq!(judgement.check(LIMITS).brief, "limited to 40.0 MiB/s for 0.7 s");
+    // The thread that reads the limits waited, so begin and end are far off: only what lies between two readings counts.
+    phase.observation.limit_spans = Some(vec![ms(0, 700)]);
+    phase.judge().assert(LIMITS, Suspect, "for 0.7 s, from 0.0 s on; its processes reached 40.0 MiB/s then");
+    // A single reading found it: no interval was certainly limited.
+    let once = LimitSpan { last_seen_ns: 290_000_000, ..ms(0, 700) };
+    phase.observation.limit_spans = Some(vec![once]);
+    phase.judge().assert(LIMITS, Suspect, "it applied for at most 60 % of the time and was lifted, or set, meanwhile");
+    phase.observation.limit_spans = Some(vec![ms(250, 950)]);
     phase.records[0].series.iter_mut().for_each(|row| row.read_bytes = 43 * MIB);
     phase.judge().assert(LIMITS, Passed, "for 0.7 s, from 0.2 s on; its processes reached 430 MiB/s then.");
     // Nearly all the time: as a limit of the whole phase.
