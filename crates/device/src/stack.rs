@@ -222,7 +222,7 @@ fn stacked_facts(system: &System, kind: &LayerKind, directory: &str) -> Vec<Name
     let mut facts = vec![
         size_fact(system, "size", &at("size"), 512),
         size_fact(system, "logical sector", &at("queue/logical_block_size"), 1),
-        word_fact(system, "write cache", &at("queue/write_cache")),
+        write_cache_fact(system, directory),
     ];
     let words: &[(&str, &str)] = match kind {
         LayerKind::DeviceMapper => &[("name", "dm/name"), ("uuid", "dm/uuid"), ("suspended", "dm/suspended")],
@@ -248,9 +248,15 @@ fn stacked_facts(system: &System, kind: &LayerKind, directory: &str) -> Vec<Name
     facts
 }
 
+/// What the device declares: the kernel passes a flush on only to one with a volatile cache.
+fn write_cache_fact(system: &System, directory: &str) -> NamedFact {
+    word_fact(system, Layer::WRITE_CACHE, &format!("{directory}/queue/write_cache"))
+}
+
 fn loop_facts(system: &System, directory: &str) -> Vec<NamedFact> {
     let at = |file: &str| format!("{directory}/loop/{file}");
     vec![
+        write_cache_fact(system, directory),
         size_fact(system, "begins at", &at("offset"), 1),
         size_fact(system, "size limit", &at("sizelimit"), 1),
         word_fact(system, "detaches itself", &at("autoclear")),

@@ -96,6 +96,18 @@ pub struct Layer {
     pub facts: Vec<NamedFact>,
 }
 
+impl Layer {
+    /// The name of the fact with what a device declares about its cache (`write through`, `write back`).
+    pub const WRITE_CACHE: &str = "write cache";
+
+    /// Returns true if the device declares that it has no volatile write cache, so that the kernel sends it no flush.
+    pub fn declares_no_cache(&self) -> bool {
+        let declared =
+            self.facts.iter().find(|one| one.name == Self::WRITE_CACHE).and_then(|one| one.fact.value.as_deref());
+        declared.is_some_and(|text| WriteCache::from(text.to_owned()) == WriteCache::WriteThrough)
+    }
+}
+
 /// A property that only one kind of layer has, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedFact {

@@ -6,8 +6,8 @@
 //!
 //! Cannot see: writes with forced unit access. On a disk that has FUA, direct `O_DSYNC` writes are durable
 //! without a flush, and no counter shows them; then this check reports `not_seen`. A disk that declares no
-//! volatile cache gets no flushes, and only a power cut shows whether the declaration is true; of a loop device it is suspect, because no
-//! flush reaches the disk of its file. The origin of
+//! volatile cache gets no flushes, and only a power cut shows whether the declaration is true; of a loop device anywhere in the stack, or of a
+//! stacked device above a disk with such a cache, it is suspect, because no flush reaches what is below. The origin of
 //! the flushes: those of other processes count, too, and make our data durable as well.
 //!
 //! Thresholds: syncs that wait at the same time share a flush, so at least 90 % of the sync points divided by
@@ -21,7 +21,7 @@ use super::flush_order::DECLARED;
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, LayerKind, OpKind, Transport, WriteCache};
+use trueio_model::{Check, CheckOutcome, Layer, LayerKind, OpKind, Transport, WriteCache};
 
 pub(crate) const NAME: &str = "flushes";
 
@@ -43,12 +43,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let sentence = "The job sets no flush, so its writes may not survive a power cut.";
         return not_applicable(NAME, sentence);
     }
+    if let Some(check) = kept_from_below(facts) {
+        return check;
+    }
     if let Some(why) = facts.why_no_counters() {
         return not_seen(NAME, facts.counter_files(), why);
     }
     let disks = facts.disks();
     if disks.iter().all(|disk| disk.write_cache.value == Some(WriteCache::WriteThrough)) {
-        return without_cache(facts);
+        let sentence = format!("{DECLARED}. The kernel sends it no flushes, so there is nothing to count.");
+        return not_seen(NAME, "queue/write_cache", sentence);
     }
     // Each member of a mirror or stripe is flushed: the one with the most flushes counts.
     let counts: Vec<u64> = facts.devices().iter().filter_map(|delta| delta.measured.flush_count).collect();
@@ -95,30 +99,39 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Suspect, sentence).with_brief("too few flushes")
 }
 
-/// Returns the finding on disks that declare no volatile cache. A loop device is a file: its declaration keeps flushes from the disk of that
-/// file, whatever that has.
-fn without_cache(facts: &PhaseFacts<'_>) -> Check {
-    let mut layers = facts.own_targets().into_iter().flat_map(|target| &target.stack);
-    let is_durable_below = facts
-        .traced()
-        .ok()
-        .and_then(|trace| trace.below.as_ref())
-        .is_some_and(|below| below.syncs.durable_count() > 0 && below.syncs.failed_count() == 0);
-    match layers.find(|layer| layer.kind == LayerKind::Loop).filter(|_| !is_durable_below) {
-        Some(layer) => {
-            let name = layer.name.split(' ').next().unwrap_or_default();
-            let sentence = format!(
-                "{name} is a loop device that declares no volatile write cache, so no flush reaches its file or the disk below: \
-                 synced writes may be lost at a power cut."
-            );
-            finding(NAME, CheckOutcome::Suspect, "queue/write_cache", "flushes", "none is sent", sentence)
-                .with_brief("the loop device passes on no flush")
-        }
-        None => {
-            let sentence = format!("{DECLARED}. The kernel sends it no flushes, so there is nothing to count.");
-            not_seen(NAME, "queue/write_cache", sentence)
-        }
-    }
+/// Returns the finding on a device above others that declares no volatile cache: the kernel ends flushes there. A loop device is a file, so
+/// its declaration says nothing of the disk of that file; a stacked device's is wrong above a disk with a cache.
+fn kept_from_below(facts: &PhaseFacts<'_>) -> Option<Check> {
+    let below = facts.traced().ok().and_then(|trace| trace.below.as_ref());
+    // The trace ends at the first disk below, which may be another loop device.
+    let is_durable_below = |name: &str| {
+        let below = below.filter(|below| below.loops.iter().any(|one| one == name));
+        below.is_some_and(|below| below.syncs.durable_count() > 0 && below.syncs.failed_count() == 0)
+    };
+    let has_cache_below = facts
+        .disks()
+        .iter()
+        .any(|disk| disk.write_cache.value.as_ref().is_some_and(|cache| *cache != WriteCache::WriteThrough));
+    let ends_flushes = |layer: &&Layer| match layer.kind {
+        LayerKind::Loop => layer.declares_no_cache() && !is_durable_below(name_of(layer)),
+        _ => layer.kind.is_stacked() && layer.declares_no_cache() && has_cache_below,
+    };
+    let layer = facts.own_targets().into_iter().flat_map(|target| &target.stack).find(ends_flushes)?;
+    let name = name_of(layer);
+    let (what, below) = match layer.kind {
+        LayerKind::Loop => ("loop device", "its file or the disk below"),
+        _ => ("stacked device", "the disks below, which have one"),
+    };
+    let sentence = format!(
+        "{name} is a {what} that declares no volatile write cache, so no flush reaches {below}: synced writes may be lost at a power cut."
+    );
+    let check = finding(NAME, CheckOutcome::Suspect, "queue/write_cache", "flushes", "none is sent", sentence);
+    Some(check.with_brief(format!("{name} passes on no flush")))
+}
+
+/// The kernel's name of a device.
+fn name_of(layer: &Layer) -> &str {
+    layer.name.split(' ').next().unwrap_or_default()
 }
 
 /// Returns the sentence for a disk that completed the flushes. Flushes faster than any medium are reported: a

@@ -504,27 +504,32 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     judgement.assert_listed("reads of preallocated space, traced request by request", &["traced_requests"]);
 }
 
-/// Goal: durable writes of a loop device that declares no volatile cache, and so gets no flush, are not durable on the disk of its file.
-/// Method: the declaration is written to the device; its twin, with the cache declared, is tested above.
+/// Goal: durable writes of a loop device that declares no volatile cache, and so gets no flush, are not durable on the disk of its file; nor
+/// are those of a device above it.
+/// Method: the declaration is written to the device, and to the one below; its twin, with the cache declared, is tested above.
 #[test]
-fn a_loop_device_that_declares_no_cache_is_followed_to_the_disk_that_was_not_flushed() {
+fn durable_writes_above_a_loop_device_that_declares_no_cache_are_suspect() {
     let _alone = alone();
-    let Some(stack) = nested("noatime", DIRECT, true) else { return };
-    let name = stack.upper.path().file_name().expect("a device").to_string_lossy().into_owned();
-    if let Err(error) = std::fs::write(format!("/sys/block/{name}/queue/write_cache"), "write through") {
-        return skip("root", &error.to_string());
+    for is_upper in [true, false] {
+        let Some(stack) = nested("noatime", DIRECT, true) else { return };
+        let name = if is_upper { stack.upper.name() } else { stack.lower_name() };
+        let declare = |text: &str| std::fs::write(format!("/sys/block/{name}/queue/write_cache"), text);
+        if let Err(error) = declare("write through") {
+            return skip("root", &error.to_string());
+        }
+        let judgement = stack.stage(OpKind::Write);
+        // The declaration outlives the file of the device, and the next user of that device would have it.
+        declare("write back").expect("it was written before");
+        let words =
+            format!("{name} is a loop device that declares no volatile write cache, so no flush reaches its file");
+        judgement.assert("flushes", CheckOutcome::Suspect, &words);
+        if is_upper {
+            let words = "declares no volatile cache and completed a write";
+            judgement.assert("flush_order", CheckOutcome::Contradicted, words);
+            let situation = "durable writes of a loop device that declares no write cache, traced";
+            judgement.assert_listed(situation, &["flush_order", "flushes"]);
+        }
     }
-    let judgement = stack.stage(OpKind::Write);
-    // The declaration outlives the file of the device, and the next user of that device would have it.
-    std::fs::write(format!("/sys/block/{name}/queue/write_cache"), "write back").expect("it was written before");
-    judgement.assert("flush_order", CheckOutcome::Contradicted, "declares no volatile cache and completed a write");
-    judgement.assert(
-        "flushes",
-        CheckOutcome::Suspect,
-        "declares no volatile write cache, so no flush reaches its file",
-    );
-    let situation = "durable writes of a loop device that declares no write cache, traced";
-    judgement.assert_listed(situation, &["flush_order", "flushes"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{BelowTrace, Fact, OpKind, RangeSync, SyncMode, SyncOrder, TraceRecord};
+use trueio_model::{BelowTrace, Fact, Layer, NamedFact, OpKind, RangeSync, SyncMode, SyncOrder, TraceRecord};
 
 /// 1,000 direct writes with `O_DSYNC` and as many flushes as the disk counted.
 fn dsync(flushes: u64, fua: Option<bool>) -> Phase {
@@ -102,9 +102,14 @@ fn a_declared_cache_is_never_proved_and_that_of_a_loop_device_is_suspect() {
     let declared = "That the disk has no volatile write cache is declared by the device, not proved.";
     phase.judge().assert("flush_order", Passed, declared);
     phase.judge().assert("flushes", NotSeen, declared);
-    phase.targets[0].stack.push(layer("loop", "loop3 (direct)", 3));
+    let declares = |kind, name, text: &str| {
+        let fact = NamedFact { name: Layer::WRITE_CACHE.to_owned(), fact: Fact::known(text.to_owned(), "by hand") };
+        Layer { facts: vec![fact], ..layer(kind, name, 3) }
+    };
+    phase.targets[0].stack.push(declares("loop", "loop3 (direct)", "write through"));
     phase.judge().assert("flushes", Suspect, "loop3 is a loop device that declares no volatile write cache");
     let below = |flushed_count, unflushed_count| BelowTrace {
+        loops: vec!["loop3".to_owned()],
         syncs: SyncOrder { flushed_count, unflushed_count, ..SyncOrder::default() },
         ..BelowTrace::default()
     };
@@ -113,4 +118,17 @@ fn a_declared_cache_is_never_proved_and_that_of_a_loop_device_is_suspect() {
     phase.judge().assert("flush_order", Contradicted, "The others were not");
     phase.trace.as_mut().expect("a trace").below = Some(below(100, 0));
     phase.judge().assert("flushes", NotSeen, declared);
+    // In the middle of a stack, without a trace.
+    let mut middle = phase.clone();
+    middle.trace = None;
+    middle.targets[0].disks[0].write_cache = Fact::known("write back".into(), "by hand");
+    middle.observation.devices[0].measured.flush_count = Some(100_000);
+    middle.judge().assert("flushes", Suspect, "loop3 is a loop device that declares no volatile write cache");
+    *middle.targets[0].stack.last_mut().expect("pushed") = declares("loop", "loop3 (direct)", "write back");
+    middle.judge().assert("flushes", Passed, "");
+    // A stacked device above a disk with a cache, and above one without.
+    *middle.targets[0].stack.last_mut().expect("pushed") = declares("dm", "dm-0 (linear)", "write through");
+    middle.judge().assert("flushes", Suspect, "dm-0 is a stacked device that declares no volatile write cache");
+    middle.targets[0].disks[0].write_cache = Fact::known("write through".into(), "by hand");
+    middle.judge().assert("flushes", NotSeen, declared);
 }
