@@ -80,10 +80,11 @@ fn leave_delay_to_its_name(findings: &mut [Check]) {
     let is_delay = |check: &Check| check.objects() && check.name == checks::latency_origin::NAME;
     let Some(index) = findings.iter().position(is_delay) else { return };
     let delayed = findings[index].explained_percent.unwrap_or(0);
+    let left = (checks::latency_origin::UNEXPLAINED_SHARE_MAX * 100.0) as u8;
     let names = |check: &&Check| {
         check.objects()
             && checks::latency_origin::NAMED_BY.contains(&check.name.as_str())
-            && check.explained_percent.is_none_or(|percent| percent >= delayed / 2)
+            && check.explained_percent.is_none_or(|percent| delayed.saturating_sub(percent) <= left)
     };
     let Some(named) = findings.iter().find(names).map(|check| check.name.clone()) else { return };
     let check = &mut findings[index];

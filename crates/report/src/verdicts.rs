@@ -305,8 +305,9 @@ const HAS_ENDED: &str = ", which has ended";
 
 /// Quotes the name of a culprit: `` `dd` (pid 812) ``.
 fn quoted(culprit: &str) -> String {
-    match culprit.split_once(" (pid ") {
-        Some((name, process)) => format!("`{name}` (pid {process}"),
+    let process = [" (pid ", " (thread "].iter().filter_map(|begin| culprit.rfind(begin)).max();
+    match process.map(|at| culprit.split_at(at)) {
+        Some((name, process)) => format!("`{name}`{process}"),
         None => format!("`{culprit}`"),
     }
 }

@@ -230,12 +230,12 @@ pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<Str
     culprits
 }
 
-/// `dd (pid 812, which has ended)`.
+/// `dd (pid 812)`; `dd (thread 812, which has ended)`: of what has ended, the kernel's trace knows the thread only.
 fn culprit_of(process: &TracedProcess) -> String {
-    let ended = if process.has_ended { ", which has ended" } else { "" };
-    match process.process {
-        0 => process.name.clone(),
-        number => format!("{} (pid {number}{ended})", process.name),
+    match (process.process, process.has_ended) {
+        (0, _) => process.name.clone(),
+        (number, true) => format!("{} (thread {number}, which has ended)", process.name),
+        (number, false) => format!("{} (pid {number})", process.name),
     }
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn culprits(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> String {
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
 }
 
-/// `dd (process 812, which has ended, dirtied about 3 MiB of them)` for each program whose dirty pages were written back; empty if none is known.
+/// `dd (thread 812, which has ended, dirtied about 3 MiB of them)` for each program whose dirty pages were written back; empty if none is known.
 fn programs_behind_write_back(trace: &TraceRecord) -> String {
     let word = |process: &TracedProcess| {
         let files = if process.in_files_bytes > 0 { ", also of the measured files" } else { "" };
@@ -293,11 +293,11 @@ fn kernel_words(trace: &TraceRecord) -> String {
     trace.kernel_work.iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-/// `process 812, which has ended, `; empty without a number.
+/// `thread 812, which has ended, `; empty without a number.
 fn number_words(process: &TracedProcess) -> String {
     match (process.process, process.has_ended) {
         (0, _) => String::new(),
-        (number, true) => format!("process {number}, which has ended, "),
+        (number, true) => format!("thread {number}, which has ended, "),
         (number, false) => format!("process {number}, "),
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Thresholds: device and scheduler explain less than half of the mean of the calls, both as traced and as the disks counted, and more than a third of the
 //! mean, and at least 20 µs, are unexplained: suspect. A finding of a check that names a delay before the disk (see
-//! [`NAMED_BY`]) takes precedence. At least 30 transfers are needed. Not applied where I/Os wait by design: batches
+//! [`NAMED_BY`]), and can explain all of it but that third, takes precedence. At least 30 transfers are needed. Not applied where I/Os wait by design: batches
 //! of completions, a queue deeper than the disks hold, parallel writes to a file, whose filesystem may lock it.
 
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
@@ -25,12 +25,12 @@ use trueio_model::{Check, CheckOutcome, EngineKind, LatencyParts, OpKind, Target
 pub(crate) const NAME: &str = "latency_origin";
 
 /// Checks that name a delay between the program and the disk.
-pub(crate) const NAMED_BY: [&str; 6] = ["achieved_depth", "clock_and_cpu", "foreign_io", "io_limits", "pace", "stops"];
+pub(crate) const NAMED_BY: [&str; 5] = ["achieved_depth", "clock_and_cpu", "foreign_io", "io_limits", "stops"];
 
 const SOURCE: &str = "traced requests, the recorded latencies";
 const IO_COUNT_MIN: u64 = 30;
 const DISK_SHARE_MIN: f64 = 0.5;
-const UNEXPLAINED_SHARE_MAX: f64 = 1.0 / 3.0;
+pub(crate) const UNEXPLAINED_SHARE_MAX: f64 = 1.0 / 3.0;
 const UNEXPLAINED_NS_MIN: f64 = 20_000.0;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {

@@ -83,7 +83,7 @@ impl DiskUsers {
         Some(if name == WRITE_BACK { self.write_back_words(written_back) } else { words_of(name, process) })
     }
 
-    /// `write-back of dirty pages, by dd (pid 812, which has ended)`.
+    /// `write-back of dirty pages, by dd (thread 812, which has ended)`.
     fn write_back_words(&self, written_back: Vec<DirtiedFile>) -> String {
         let mut sums: BTreeMap<(String, i32), u64> = BTreeMap::new();
         for DirtiedFile { file, process, name, bytes } in written_back {
@@ -99,11 +99,11 @@ impl DiskUsers {
     }
 }
 
-/// `dd (pid 812, which has ended)`.
+/// `dd (thread 812, which has ended)`.
 fn words_of(name: &str, process: i32) -> String {
     match process {
         0 => name.to_owned(),
-        process if ended(process) => format!("{name} (pid {process}, which has ended)"),
+        process if ended(process) => format!("{name} (thread {process}, which has ended)"),
         process => format!("{name} (pid {process})"),
     }
 }

@@ -362,7 +362,7 @@ fn a_program_that_reads_the_measured_file_is_named() {
             }
         })
     });
-    judgement.assert("foreign_io", CheckOutcome::Suspect, "at the same time, also in the measured files: dd (process");
+    judgement.assert("foreign_io", CheckOutcome::Suspect, "at the same time, also in the measured files: dd (");
     let trace = judgement.trace.as_ref().expect("a trace");
     let dd = &trace.other_processes[0];
     assert_eq!((dd.name.as_str(), dd.write_bytes, dd.in_files_bytes), ("dd", 0, dd.read_bytes), "{dd:?}");
@@ -400,7 +400,7 @@ fn write_back_is_named_by_the_program_that_dirtied_the_pages() {
         let _ = std::process::Command::new("sh").args(["-c", script]).arg(&neighbour).output().expect("sh");
     };
     let judgement = read_beside(&path, shell);
-    let by = "outside the measured files at the same time: write-back of dirty pages, by dd (process";
+    let by = "outside the measured files at the same time: write-back of dirty pages, by dd (";
     judgement.assert("foreign_io", CheckOutcome::Suspect, by);
     judgement.assert("foreign_io", CheckOutcome::Suspect, ", which has ended, dirtied about");
     let trace = judgement.trace.as_ref().expect("a trace");
@@ -420,7 +420,7 @@ fn a_program_that_writes_the_measured_file_through_the_page_cache_is_named() {
         let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
     };
     let judgement = read_beside(&path, dd);
-    let words = "Other programs wrote the measured files at the same time, through the page cache: dd (process";
+    let words = "Other programs wrote the measured files at the same time, through the page cache: dd (";
     judgement.assert("foreign_io", CheckOutcome::Suspect, words);
     judgement.assert_listed("`dd` writes the measured file through the page cache", &["foreign_io"]);
 }

@@ -1,10 +1,11 @@
 //! Latency outside of the disk: `latency_origin`.
 
 use crate::support::*;
+use trueio_evidence::Stop;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    EngineKind, Fact, IoLimit, IoLimitKind, LatencyParts, OpKind, PartTimes, Prepare, ProcessorWait, ThreadUsage,
-    TraceRecord, TransferMatch, Verdict,
+    Arrivals, EngineKind, Fact, IoLimit, IoLimitKind, LatencyParts, OpKind, Pace, PartTimes, Prepare, ProcessorWait,
+    ThreadUsage, TraceRecord, TransferMatch, Verdict,
 };
 
 const CHECK: &str = "latency_origin";
@@ -122,6 +123,21 @@ fn a_delay_that_another_check_names_is_left_to_it() {
     let judgement = limited.judge();
     judgement.assert("io_limits", Suspect, "");
     judgement.assert(CHECK, Passed, "which `io_limits` explains");
+    // Half of the time cannot explain 92 % of the latency, and a job that cannot keep its rate delays none of its I/Os.
+    let mut stopped = reads_of(612, 48);
+    let half_ns = stopped.elapsed_ns / 2;
+    stopped.records[0].ops[0].latency.total.record(half_ns);
+    stopped.observation.stops = Some(vec![Stop { from_ns: 0, until_ns: half_ns, least_ns: half_ns, most_ns: half_ns }]);
+    let judgement = stopped.judge();
+    judgement.assert("stops", Suspect, "");
+    judgement.assert(CHECK, Suspect, "of the latency of reads is outside the disk");
+    let mut paced = reads_of(612, 48);
+    let arrivals = Arrivals::Poisson;
+    paced.jobs[0].pace = Some(Pace { ios_per_s: Some(2_000.0), bytes_per_s: None, of_writes: None, arrivals });
+    paced.records[0].backlog_count = 1_000;
+    let judgement = paced.judge();
+    judgement.assert("pace", Suspect, "could not keep its rate");
+    judgement.assert(CHECK, Suspect, "of the latency of reads is outside the disk");
 }
 
 #[test]

@@ -252,12 +252,12 @@ fn a_neighbour_is_blamed_for_its_own_bytes_in_its_own_direction() {
     let reader = TracedProcess { has_ended: true, in_files_bytes: 65536, ..process("reader", 13, 65536, 0) };
     trace.other_processes = vec![process("writer", 12, 0, 20 * MIB), reader];
     let judgement = phase.judge();
-    let named = "also in the measured files: writer (process 12, wrote 20 MiB in the traced windows), reader (process 13, which has \
+    let named = "also in the measured files: writer (process 12, wrote 20 MiB in the traced windows), reader (thread 13, which has \
                  ended, read 64 KiB in the traced windows, also of the measured files).";
     judgement.assert("foreign_io", Suspect, named);
     let check = judgement.check("foreign_io");
     assert_eq!(check.brief, "writer wrote 20 MiB in 40 ms");
-    assert_eq!(check.culprits, ["writer (pid 12)", "reader (pid 13, which has ended)"]);
+    assert_eq!(check.culprits, ["writer (pid 12)", "reader (thread 13, which has ended)"]);
     // 20 of 36 MiB in the windows, and 500 MiB extrapolated next to 400 MiB: 56 %; in flight for 75 % of the time.
     assert_eq!(check.explained_percent, Some(56));
     phase.trace.as_mut().expect("a trace").others_busy_ns = 4_000_000;
@@ -265,7 +265,7 @@ fn a_neighbour_is_blamed_for_its_own_bytes_in_its_own_direction() {
     phase.observation.devices[0].measured.read_bytes += 500 * MIB;
     let check = phase.judge().check("block_layer_bytes").clone();
     assert_eq!((check.brief.as_str(), check.culprits.len()), ("others read 500 MiB", 1), "64 KiB name no reader");
-    assert!(check.culprits[0].starts_with("reader (pid 13"), "{check:?}");
+    assert!(check.culprits[0].starts_with("reader (thread 13"), "{check:?}");
     phase.trace.as_mut().expect("a trace").other_processes[1].read_bytes = 8 * MIB;
     assert_eq!(phase.judge().check("block_layer_bytes").brief, "reader read about 500 MiB");
 }
@@ -308,11 +308,11 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     let mut named = nameless.clone();
     let dd = TracedProcess { has_ended: true, ..process("dd", 812, 0, 8 * MIB) };
     named.trace.as_mut().expect("a trace").write_back = vec![dd.clone()];
-    let by = "write-back of dirty pages, by dd (process 812, which has ended, dirtied about 8 MiB of them) (wrote 2.50 MiB in the traced windows).";
+    let by = "write-back of dirty pages, by dd (thread 812, which has ended, dirtied about 8 MiB of them) (wrote 2.50 MiB in the traced windows).";
     named.judge().assert("foreign_io", Suspect, by);
     let check = named.judge().check("foreign_io").clone();
     assert_eq!(check.brief, "write-back of dirty pages, by dd, wrote 2.50 MiB in 40 ms");
-    assert_eq!(check.culprits, ["dd (pid 812, which has ended)"]);
+    assert_eq!(check.culprits, ["dd (thread 812, which has ended)"]);
     let mut of_kernel = nameless.clone();
     of_kernel.trace.as_mut().expect("a trace").kernel_work = vec![process("swapping", 0, 0, 40 * 65536)];
     assert_eq!(of_kernel.judge().check("foreign_io").brief, "swapping wrote 2.50 MiB in 40 ms");
@@ -321,7 +321,7 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     dirtied.trace.as_mut().expect("a trace").write_back = vec![dd.clone()];
     dirtied.judge().assert("foreign_io", Passed, "");
     dirtied.trace.as_mut().expect("a trace").write_back = vec![TracedProcess { in_files_bytes: 8 * MIB, ..dd.clone() }];
-    let files = "Other programs wrote the measured files at the same time, through the page cache: dd (process 812, which has ended, dirtied about 8 MiB";
+    let files = "Other programs wrote the measured files at the same time, through the page cache: dd (thread 812, which has ended, dirtied about 8 MiB";
     dirtied.judge().assert("foreign_io", Suspect, files);
     // Little of it was traced: the disk's counters show that it was written while the phase only read.
     let trace = dirtied.trace.as_mut().expect("a trace");
