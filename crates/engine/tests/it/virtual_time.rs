@@ -472,3 +472,51 @@ fn a_job_that_is_too_slow_ends_as_failed_and_one_that_is_not_goes_on() {
     let kept = trueio_model::Guard { ios_per_s_min: 990, bytes_per_s_min: 4_000_000, latency_ns_max: 2 * MS, ..none };
     assert_clean(&run(kept), "fast enough");
 }
+
+/// Goal: as in fio, a minimum rate is checked when something completes, so fewer than one I/O in a cycle is no fault.
+/// Method: an I/O takes seven cycles; then pauses of seven cycles; then reads of a millisecond with rare writes.
+#[test]
+fn a_minimum_rate_is_checked_when_an_io_completes() {
+    let guard = |ios: u64| trueio_model::Guard { ios_per_s_min: ios, cycle_ns: 100 * MS, ..Default::default() };
+    let run = |job: Job, guard| job.with(|plan| plan.guard = guard).run().fatal;
+    for settle_ns in [0, 2 * S] {
+        let settles = |ios| trueio_model::Guard { settle_ns, ..guard(ios) };
+        let slow = || Job::simulated(700 * MS, 1).time(7 * S);
+        assert_eq!(run(slow(), settles(1)), None);
+        assert_eq!(run(slow().depth(4), settles(1)), None);
+        assert!(run(slow(), settles(2)).is_some_and(|sentence| sentence.starts_with("1 I/Os a second")));
+        let pauses = || Job::simulated(MS, 1).time(7 * S).think(699 * MS, 1);
+        assert_eq!(run(pauses(), settles(1)), None);
+        assert!(run(pauses(), settles(2)).is_some());
+        let paced = || Job::simulated(MS, 1).time(7 * S).rate(2.0, Arrivals::Linear);
+        assert_eq!(run(paced(), settles(2)), None);
+        assert!(run(paced(), settles(3)).is_some());
+    }
+    // Completions of reads check writes, too, from the first write on.
+    let both = trueio_model::Guard { of_writes: Some((0, 1)), cycle_ns: 5 * MS, ..Default::default() };
+    assert!(run(Job::simulated(MS, 1).mixed(90).time(S), both).is_some_and(|sentence| sentence.contains(" of writes")));
+    assert_eq!(run(Job::simulated(MS, 1).time(S), both), None);
+}
+
+/// Goal: an I/O that hangs beyond the end of the job ends it as failed; sync calls are checked, and not counted.
+/// Method: the fifth I/O hangs; each second step is a sync call that takes as long as a write.
+#[test]
+fn an_io_that_hangs_is_below_the_minimum_rate() {
+    let guard = trueio_model::Guard { ios_per_s_min: 1, cycle_ns: 100 * MS, ..Default::default() };
+    let mut job = Job::simulated(MS, 1).time(2 * S).with(|plan| plan.guard = guard);
+    job.device().stalls = vec![(5 * MS, 30 * S)];
+    let sentence = job.run().fatal.expect("an I/O took half a minute");
+    assert!(sentence.starts_with("0 I/Os a second"), "{sentence}");
+    // What was issued together and completes together is counted together.
+    let batches = Job::simulated(400 * MS, 8).depth(8).time(8 * S);
+    assert_eq!(batches.with(|plan| plan.guard = trueio_model::Guard { ios_per_s_min: 20, ..guard }).run().fatal, None);
+    // A trim and its write are one step: 500 a second.
+    let pairs = |least| {
+        Job::simulated(MS, 1).op(OpKind::Write).time(2 * S).with(|plan| {
+            plan.pattern.steps.trims_first = true;
+            plan.guard = trueio_model::Guard { ios_per_s_min: least, ..guard };
+        })
+    };
+    assert_eq!(pairs(490).run().fatal, None);
+    assert!(pairs(510).run().fatal.is_some());
+}

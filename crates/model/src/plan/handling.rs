@@ -15,7 +15,7 @@ pub struct Guard {
     /// all I/Os together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_writes: Option<(u64, u64)>,
-    /// Time over which these are averaged, in nanoseconds.
+    /// Minimum time over which these are averaged, in nanoseconds; the span ends when an I/O completes.
     pub cycle_ns: u64,
     /// Measured time before the first cycle, in nanoseconds.
     #[serde(default, skip_serializing_if = "super::is_zero")]

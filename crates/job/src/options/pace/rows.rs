@@ -56,7 +56,7 @@ crate::option::rows! {
         .unit("ms")
         .fio_names(&["ratecycle"])
         .summary("The span over which `rate_min` and `rate_iops_min` are averaged")
-        .detail("Checked ten times a second, so the minimum is 100.");
+        .detail("Checked when an I/O or a sync call completes: a span grows until the next one.");
 
     pub const RATE_SETTLE_TIME: Opt<TimeNs> = time("rate_settle_time")
         .default("0s")
