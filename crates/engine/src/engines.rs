@@ -60,7 +60,7 @@ use crate::target::{TargetFile, TrimCall};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use trueio_model::{Advice, EngineKind, OpKind, PriorityShare, UringOptions, WriteFlags};
+use trueio_model::{Advice, EngineKind, OpKind, PriorityShare, UringOptions, WriteFlags, WriteHint};
 
 /// What an engine is made from.
 #[derive(Debug)]
@@ -103,6 +103,28 @@ pub fn advise(file: &File, advice: Advice, offset: u64, length: u64) -> io::Resu
         Advice::Noreuse => Kernels::NoReuse,
     };
     Ok(rustix::fs::fadvise(file, offset, std::num::NonZero::new(length), advice)?)
+}
+
+/// Sets the expected lifetime of what is written to a file.
+///
+/// # Errors
+/// If the kernel does not keep hints (before Linux 4.13), or the file belongs to another user.
+pub fn hint_writes(file: &File, hint: WriteHint) -> io::Result<()> {
+    // `F_SET_RW_HINT` and `RWH_WRITE_LIFE_*` of fcntl(2), which libc does not have.
+    const F_SET_RW_HINT: libc::c_int = 1024 + 12;
+    let hint: u64 = match hint {
+        WriteHint::Unchanged => return Ok(()),
+        WriteHint::None => 1,
+        WriteHint::Short => 2,
+        WriteHint::Medium => 3,
+        WriteHint::Long => 4,
+        WriteHint::Extreme => 5,
+    };
+    // SAFETY: the descriptor is open, and the kernel reads 64 bits, which outlive the call.
+    match unsafe { libc::fcntl(file.as_raw_fd(), F_SET_RW_HINT, &raw const hint) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// A completed I/O.

@@ -48,7 +48,7 @@ pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, E4defrag, Engine, EngineError,
     EngineSetup, Falloc, Filecreate, Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine,
     MmapEngine, NameCall, NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice,
-    SyncCall, UasEngine, Vsync, advise, availability,
+    SyncCall, UasEngine, Vsync, advise, availability, hint_writes,
 };
 pub use excerpt::Excerpt;
 pub use file_lock::FileLock;

@@ -111,7 +111,7 @@ pub use plan::{
     DelayStart, DirectPolicy, Distribution, EngineKind, ExecPlan, FileAccess, FilePlan, FileSelection, Flush, Follow,
     FollowKind, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, NameSet, OpMix, Order, Pace, Pattern,
     Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity,
-    Think, Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
+    Think, Tolerance, UringOptions, WriteFlags, WriteHint, WriteSteps, Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

@@ -27,7 +27,7 @@ pub use content::{CommonContents, Content, ContentKind};
 pub use durability::{DirectPolicy, Flush, RangeSync, SyncMode, WriteFlags};
 pub use engine::{EngineKind, SimulatedDevice, UringOptions};
 pub use files::{BlockIdentity, FilePlan, FileSelection, Prepare, TargetIdentity};
-pub use handling::{Advice, CpuLoad, FileAccess, Guard, Handling, Locking, Memory, StatCall};
+pub use handling::{Advice, CpuLoad, FileAccess, Guard, Handling, Locking, Memory, StatCall, WriteHint};
 pub use names::{Follow, FollowKind, NameSet};
 pub use pace::{Arrivals, Pace, Think};
 pub use pattern::{BlockSizes, Distribution, OpMix, Order, Pattern, Steps, WriteSteps, Zones};

@@ -90,6 +90,15 @@ pub enum FileError {
         /// How.
         what: String,
     },
+    /// `fcntl` with `F_SET_RW_HINT` failed.
+    #[error("`{path}`: the kernel rejected the lifetime that `write_hint` sets")]
+    WriteHint {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// `posix_fadvise` failed.
     #[error("`{path}`: the kernel rejected the advice that `fadvise_hint` sets")]
     Advise {

@@ -295,6 +295,8 @@ impl Prepared {
             };
             let advised = trueio_engine::advise(&opened, job.handling.advice, file.offset_bytes, file.size_bytes);
             advised.map_err(|source| FileError::Advise { path: file.path.clone(), source })?;
+            trueio_engine::hint_writes(&opened, job.handling.write_hint)
+                .map_err(|source| FileError::WriteHint { path: file.path.clone(), source })?;
             targets.push(TargetFile {
                 file: Arc::new(opened),
                 path: file.path.clone(),

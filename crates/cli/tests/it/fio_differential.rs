@@ -151,7 +151,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("max_latency", &["10s"]),
     ("latency_target", &["0"]),
     ("rate_process", &["linear", "poisson"]),
-    ("write_hint", &["none"]),
+    ("write_hint", &["none", "short", "medium", "long", "extreme"]),
     ("ignore_error", &["EIO"]),
     ("error_dump", &["0", "1"]),
     ("serialize_overlap", &["1"]),

@@ -411,6 +411,30 @@ fn groups_and_counted_errors_are_those_of_fio() {
     }
 }
 
+/// Goal: `write_hint` is set on the file, as by fio.
+#[test]
+fn the_lifetime_that_write_hint_sets_is_kept_with_the_file() {
+    let sandbox = Sandbox::new();
+    // An open file stays in the kernel's memory, and with it the hint.
+    fs::write(sandbox.path("f"), "").expect("a file");
+    let file = fs::File::open(sandbox.path("f")).expect("a file");
+    let hint = || {
+        const F_GET_RW_HINT: libc::c_int = 1024 + 11;
+        let mut hint: u64 = u64::MAX;
+        // SAFETY: the descriptor is open, and the kernel writes 64 bits.
+        let result = unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&file), F_GET_RW_HINT, &raw mut hint) };
+        (result, hint)
+    };
+    assert_eq!(hint(), (0, 0));
+    for (word, number) in [("extreme", 5), ("short", 2), ("none", 1)] {
+        fio(&sandbox, &format!("--name=j --filename=f --size=16k --rw=write --write_hint={word}")).assert_code(0);
+        assert_eq!(hint(), (0, number), "{word}");
+    }
+    fio(&sandbox, "--name=j --filename=f --size=16k --rw=write").assert_code(0);
+    assert_eq!(hint(), (0, 1), "it is not changed");
+    fio(&sandbox, "--name=j --size=16k --rw=write --write_hint=brief").assert_not_started("`brief` is not one of");
+}
+
 /// Goal: `falloc` that reads works on a file that has its data, as in fio.
 #[test]
 fn a_reading_falloc_job_lays_its_file_out() {

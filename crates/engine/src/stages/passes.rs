@@ -9,7 +9,7 @@
 
 use super::Stage;
 use crate::context::WorkerContext;
-use crate::engines::advise;
+use crate::engines::{advise, hint_writes};
 use crate::target::TargetFile;
 use crate::unlink::unlink_same;
 use crate::view::View;
@@ -19,7 +19,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use trueio_model::{Advice, FilePlan, Handling};
+use trueio_model::{FilePlan, Handling};
 
 /// How a further pass begins.
 #[derive(Debug)]
@@ -71,7 +71,6 @@ fn remake_all(view: &mut View<'_, '_>) {
 
 /// Lets the descriptors of a removed file refer to a new one.
 fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, handling: &Handling) -> io::Result<()> {
-    let advice = handling.advice;
     let path = Path::new(&plan.path);
     if plan.remove_after {
         // It has no name, and others hold it: its space is free only if it is empty.
@@ -89,14 +88,15 @@ fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, hand
     }
     if let Some(again) = again {
         let new = options.open(format!("/proc/self/fd/{}", new.as_raw_fd()))?;
-        put(&new, &again.file, advice)?;
+        put(&new, &again.file, handling)?;
     }
-    put(&new, &target.file, advice)
+    put(&new, &target.file, handling)
 }
 
 /// Lets the descriptor of `old` be one of `new`'s file.
-fn put(new: &File, old: &File, advice: Advice) -> io::Result<()> {
-    advise(new, advice, 0, 0)?;
+fn put(new: &File, old: &File, handling: &Handling) -> io::Result<()> {
+    advise(new, handling.advice, 0, 0)?;
+    hint_writes(new, handling.write_hint)?;
     // SAFETY: a plain call on two open descriptors. `old` stays the owner of its number, which is open without a gap.
     match unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) } {
         -1 => Err(io::Error::last_os_error()),

@@ -230,7 +230,6 @@ pub const ROWS: &[FioRow] = &[
     only("log_alternate_epoch_clock_id", Kind::Number, &["0"], "the other epoch of logs is that of the system's clock", "`log_alternate_epoch=1`"),
     only("rate_ignore_thinktime", Kind::Bool, &["0"], "pauses are part of the rate", "leave out `thinktime`"),
     only("thinkcycles", Kind::Number, &["0"], "a pause is idle, and counted in I/Os", "`thinktime` and `thinktime_blocks`"),
-    only("write_hint", Kind::Text("none short medium long extreme"), &["none"], "lifetime hints are not sent", LEAVE_OUT),
     refused("fdp", Kind::Bool, PLACEMENT, LEAVE_OUT),
     refused("merge_blktrace_file", Kind::Text(""), BLKTRACE, NOT_BLKTRACE),
     refused("ramp_size", Kind::Text(""), "a ramp is a time", "`ramp_time`"),

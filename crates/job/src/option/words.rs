@@ -98,7 +98,9 @@ mod tests {
     use super::*;
     use crate::options::{content, durability, engine, limits, pattern, process, target};
     use std::fmt::Debug;
-    use trueio_model::{Arrivals, DirectPolicy, EngineKind, Locking, LogWindow, Memory, StatCall, SyncMode, Unified};
+    use trueio_model::{
+        Arrivals, DirectPolicy, EngineKind, Locking, LogWindow, Memory, StatCall, SyncMode, Unified, WriteHint,
+    };
 
     /// A value that two words had would be written as the first of them only.
     fn check<T: Words + Debug>() {
@@ -119,6 +121,7 @@ mod tests {
         check::<StatCall>();
         check::<SyncMode>();
         check::<Unified>();
+        check::<WriteHint>();
         check::<content::rows::VerifyMethod>();
         check::<content::rows::VerifyPolicy>();
         check::<durability::rows::AccessHint>();

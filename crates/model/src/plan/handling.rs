@@ -57,6 +57,9 @@ pub struct Handling {
     pub creates_only: bool,
     /// The advice to the kernel on the use of the files (posix_fadvise(2), madvise(2) of a mapping).
     pub advice: Advice,
+    /// The expected lifetime of what is written, which the kernel keeps with the file and passes on to the disk.
+    #[serde(skip_serializing_if = "crate::plan::is_zero")]
+    pub write_hint: WriteHint,
     /// Cached pages are dropped again before each further pass over a file, within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub invalidates_each_pass: bool,
@@ -152,6 +155,25 @@ pub enum Advice {
     Sequential,
     /// Once: its pages need not be kept.
     Noreuse,
+}
+
+/// The expected lifetime of what is written (fcntl(2), `F_SET_RW_HINT`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteHint {
+    /// The file's hint is not changed.
+    #[default]
+    Unchanged,
+    /// The data has no lifetime of its own.
+    None,
+    /// Short.
+    Short,
+    /// Medium.
+    Medium,
+    /// Long.
+    Long,
+    /// Extremely long.
+    Extreme,
 }
 
 /// The memory of the I/O buffers.

@@ -1,7 +1,7 @@
 //! Options of section `durability`: the page cache and durability.
 
 use crate::option::{Opt, Scope, Section, count, range_sync, switch, word};
-use trueio_model::{DirectPolicy, RangeSync, StatCall, SyncMode};
+use trueio_model::{DirectPolicy, RangeSync, StatCall, SyncMode, WriteHint};
 
 crate::option::words_of! {
     impl DirectPolicy {
@@ -44,6 +44,17 @@ crate::option::words_of! {
         Random => "random", [], "random access: no read-ahead";
         Sequential => "sequential", [], "sequential access: twice the read-ahead";
         Noreuse => "noreuse", [], "single access: the pages need not be kept";
+    }
+}
+
+crate::option::words_of! {
+    impl WriteHint {
+        Self::Unchanged => "unchanged", [], "the hint that the file has";
+        Self::None => "none", [], "no lifetime of its own";
+        Self::Short => "short", [], "short";
+        Self::Medium => "medium", [], "medium";
+        Self::Long => "long", [], "long";
+        Self::Extreme => "extreme", [], "extremely long";
     }
 }
 
@@ -147,6 +158,12 @@ crate::option::rows! {
         .fio_default("pattern")
         .summary("Advice to the kernel about the use of the files (posix_fadvise; madvise of a mapping)")
         .detail("It changes the read-ahead of buffered reads. fio's default is `pattern`.");
+
+    pub const WRITE_HINT: Opt<WriteHint> = word("write_hint")
+        .default("unchanged")
+        .scope(&[Scope::Writes])
+        .summary("Expected lifetime of what is written (fcntl, `F_SET_RW_HINT`)")
+        .detail("The kernel keeps it with the file and passes it on to disks that accept hints.");
 
     pub const PRE_READ: Opt<bool> = switch("pre_read")
         .scope(&[Scope::Measured])

@@ -2,7 +2,7 @@
 
 use crate::input::{Decisions, JobInput};
 use crate::options::content::rows::{HUGEPAGE_SIZE, MEM, SOURCE, VERIFY};
-use crate::options::durability::rows::{AccessHint, FADVISE_HINT, PRE_READ, STAT_TYPE};
+use crate::options::durability::rows::{AccessHint, FADVISE_HINT, PRE_READ, STAT_TYPE, WRITE_HINT};
 use crate::options::engine::rows::{INPLACE, NUMJOBS, REGISTERFILES};
 use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
@@ -14,7 +14,7 @@ use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{
     Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, OpKind, OpMix, Order, Prepare, TargetKind,
-    UringOptions,
+    UringOptions, WriteHint,
 };
 
 /// Plans buffers, advice and locks, and whether files are only created.
@@ -60,6 +60,10 @@ pub(crate) fn plan_handling(
         return Err(values.refuse(STEADY_STATE, rule));
     }
     let advice = if opens_files { advice } else { Advice::None };
+    let write_hint = if opens_files { values.get(WRITE_HINT) } else { WriteHint::Unchanged };
+    if !opens_files {
+        decisions.note_unused(values, &[WRITE_HINT.row()], "no file is opened here");
+    }
     let locking = match values.get(LOCKFILE) {
         Locking::Exclusive | Locking::Readwrite if !opens_files => {
             decisions.note_unused(values, &[LOCKFILE.row()], "no file is opened here");
@@ -88,6 +92,7 @@ pub(crate) fn plan_handling(
     Ok(Handling {
         creates_only,
         advice,
+        write_hint,
         memory,
         locking,
         huge_page_bytes,

@@ -132,6 +132,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("atomic", &[], "true"),
         ("invalidate", &[], "false"),
         ("fadvise_hint", &[], "pattern"),
+        ("write_hint", &[("rw", "write")], "short"),
         ("stat_type", &[("ioengine", "filestat")], "lstat"),
         ("pre_read", &[], "true"),
         ("rate", &[], "10m"),
