@@ -167,7 +167,6 @@ fn an_offset_of_more_than_a_whole_file_is_read_as_in_fio() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(jobs(&ran).iter().map(|job| job.3).collect::<Vec<_>>(), [65536; 2]);
     }
-    fio(&sandbox, "--name=j --filename=f --rw=read --size=120%").assert_not_started("0 to 100");
 }
 
 /// Goal: of a list of percentiles 0 is left out, with a warning, and the others are reported.
@@ -433,6 +432,32 @@ fn the_lifetime_that_write_hint_sets_is_kept_with_the_file() {
     fio(&sandbox, "--name=j --filename=f --size=16k --rw=write").assert_code(0);
     assert_eq!(hint(), (0, 1), "it is not changed");
     fio(&sandbox, "--name=j --size=16k --rw=write --write_hint=brief").assert_not_started("`brief` is not one of");
+}
+
+/// Goal: a `size` above 100 % is the whole target, as on a device with fio; a file stays as it is.
+#[test]
+fn a_size_above_a_hundred_percent_is_the_whole_target() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("f"), vec![7; 1 << 20]).expect("a file");
+    for (words, bytes) in [("--rw=read", 1 << 20), ("--rw=randwrite", 1 << 20), ("--rw=read --offset=512k", 512 << 10)]
+    {
+        let ran = fio(&sandbox, &format!("--output-format=json --name=j --filename=f --size=150% {words}"));
+        ran.assert_code(0);
+        assert!(ran.out.contains("`size=150%` is the whole target"), "{ran:?}");
+        let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        let job = &document["jobs"][0];
+        let moved = ["read", "write"].map(|op| job[op]["io_bytes"].as_u64().expect("a number"));
+        assert_eq!(moved.iter().sum::<u64>(), bytes, "{words}");
+        assert_eq!(fs::metadata(sandbox.path("f")).expect("a file").len(), 1 << 20);
+    }
+    fio(&sandbox, "--name=j --filename=f --rw=read --io_size=150%").assert_not_started("`150%`");
+    if lacks("loop") {
+        return;
+    }
+    let disk = Loop::new(&sandbox, "disk.img", 8 << 20);
+    let line = format!("--output-format=json --name=j --filename={} --size=200% --rw=write", disk.device);
+    let document: Value = serde_json::from_str(&fio(&sandbox, &line).out).expect("a document");
+    assert_eq!(document["jobs"][0]["write"]["io_bytes"].as_u64(), Some(8 << 20));
 }
 
 /// Goal: `falloc` that reads works on a file that has its data, as in fio.

@@ -229,6 +229,7 @@ impl<'a> LevelRows<'a> {
             }
             "mem" => without_file(word, section, lowering),
             "flow" => without_sign(word, section, lowering),
+            "size" => whole_target(word, section, lowering),
             "filesize" => number::file_range(word.text()).map(|range| {
                 lowering.note(section, format!("`filesize={}` is read as `{range}`, as in fio", word.typed()));
                 word.with_value(range)
@@ -445,6 +446,15 @@ fn without_sign(word: &Word, section: &str, lowering: &mut Lowering) -> Option<W
     let weight = word.text().strip_prefix('-')?;
     lowering.note(section, format!("`flow=-{weight}` is the weight {weight}: weights have no sign"));
     Some(word.with_value(weight.to_owned()))
+}
+
+/// Returns a word with all of the target, where the share is larger; `None`: it is not. fio reads a size of nearly 2^64 bytes,
+/// which a device or `filesize` limits.
+fn whole_target(word: &Word, section: &str, lowering: &mut Lowering) -> Option<Word> {
+    let share = word.text().trim().strip_suffix('%')?;
+    share.parse::<u64>().ok().filter(|share| *share > 100)?;
+    lowering.note(section, format!("`size={}` is the whole target, as `100%`", word.typed()));
+    Some(word.with_value("100%".to_owned()))
 }
 
 /// Returns a word with the largest value of its option, where a larger one has the same effect; `None`: it is not larger.
