@@ -392,15 +392,20 @@ fn groups_and_counted_errors_are_those_of_fio() {
     let entries = jobs(&fio(&sandbox, line));
     assert_eq!(entries, [("a".to_owned(), 0, 1 << 20, 0), ("b".to_owned(), 0, 5 << 20, 0)]);
 
-    for (words, count, ios) in [("--verify_fatal=1", 1, 3), ("--verify_fatal=0", 3, 16)] {
+    let all = "--continue_on_error=verify";
+    for (words, count, ios) in [
+        (format!("{all} --verify_fatal=1"), 1, 3),
+        (format!("{all} --verify_fatal=0"), 3, 16),
+        // These continue after failed I/Os, and after no block that differs.
+        ("--continue_on_error=io".to_owned(), 1, 3),
+        ("--continue_on_error=io --verify_fatal=0".to_owned(), 1, 3),
+    ] {
         fio(&sandbox, "--name=w --filename=v --size=64k --rw=write --verify=crc32c --do_verify=0").assert_code(0);
         let file = fs::OpenOptions::new().write(true).open(sandbox.path("v")).expect("a file");
         for block in [2, 5, 9] {
             std::os::unix::fs::FileExt::write_all_at(&file, b"x", block * 4096 + 100).expect("a write");
         }
-        let line = format!(
-            "--output-format=json --name=r --filename=v --size=64k --rw=read --verify=crc32c --continue_on_error=verify {words}"
-        );
+        let line = format!("--output-format=json --name=r --filename=v --size=64k --rw=read --verify=crc32c {words}");
         let ran = fio(&sandbox, &line);
         let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         let job = &document["jobs"][0];

@@ -439,7 +439,9 @@ fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
         if fio.is_some_and(|fio| fio.word("stats").is_some_and(|word| word.text == "0")) {
             continue;
         }
-        let continues = fio.and_then(|fio| fio.word("continue_on_error")).is_some_and(|word| word.text != "none");
+        let continues = fio
+            .and_then(|fio| fio.word("continue_on_error"))
+            .is_some_and(|word| !["none", "0"].contains(&word.text.as_str()));
         let is_offline = plan.verify.as_ref().is_some_and(|verify| verify.is_offline);
         // A job that reads, with a saved state, compares without being one that writes.
         let counts_compared = is_offline && fio.is_none_or(|fio| fio.is_on("verify_only"));

@@ -220,7 +220,7 @@ fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: 
         buffer_alignment_bytes: granted.buffer_alignment_bytes,
         offset_alignment_bytes,
         buffer_offset_bytes: granted.buffer_offset_bytes,
-        continue_on_error: values.get(CONTINUE_ON_ERROR) == ContinueOnError::All,
+        continue_on_error: matches!(values.get(CONTINUE_ON_ERROR), ContinueOnError::All | ContinueOnError::Io),
         tolerance: workers.tolerance,
         trace_syscalls: values.get(TRACE_SYSCALLS),
         strace: values.get(STRACE),

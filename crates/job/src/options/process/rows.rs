@@ -18,7 +18,8 @@ crate::option::words_of! {
     /// The failed I/Os after which a job continues.
     pub enum ContinueOnError {
         None => "none", ["0", "false"], "the job ends at the first failed I/O";
-        All => "all", ["1", "true", "io"], "failed I/Os are counted and the job continues; the run still fails";
+        All => "all", ["1", "true"], "failed I/Os are counted and the job continues; the run still fails";
+        Io => "io", [], "as `all`; in a job of fio's language a block that differs ends the job";
         Read => "read", [], "the job continues after failed reads, and ends at a failed write";
         Write => "write", [], "the job continues after failed writes and trims, and ends at a failed read";
         Verify => "verify", [], "as `none`: blocks that differ end a job only with `verify_fatal`";
