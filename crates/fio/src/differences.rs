@@ -103,6 +103,26 @@ const fn unaligned(options: &'static [&'static str]) -> Difference {
     }
 }
 
+/// A new file that the job itself extends, and that is to be read before.
+const fn extended(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &[
+            "rw=read",
+            "rw=randread",
+            "rw=rw",
+            "rw=randrw",
+            "rw=randtrim",
+            "filename=a",
+            "filename=b",
+            "overwrite=1",
+        ],
+        in_order: false,
+        fio: "the file is still empty when it is read: an I/O error",
+        here: "the part that exists is read",
+    }
+}
+
 /// A file that existed before.
 const fn kept(options: &'static [&'static str]) -> Difference {
     difference(options, "a file that existed before is removed, too", "only files that the run created are removed")
@@ -240,6 +260,24 @@ const fn appended_sizes(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// A job that reads and writes what it appends, with an amount above it.
+const fn appended_mixed(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "there is one pass, which ends once the reads or the writes have reached the end of the file",
+        "it ends once both together have transferred `size`",
+    )
+}
+
+/// A job that is sequential in part, in a file that is longer than its `size`.
+const fn beyond_region(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "the I/O that follows the last block of `size` is beyond it, and a job that draws that block ends there, with blocks left",
+        "it goes on until `size`",
+    )
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -332,6 +370,8 @@ pub const DIFFERENCES: &[Difference] = &[
     read_back_once(&["rw=randwrite", "verify=", "size=64k", "io_size=128k"]),
     read_back_once(&["rw=randwrite", "verify=", "size=50000", "io_size=128k"]),
     read_back_once(&["rw=randwrite", "verify=", "size=100k", "io_size=128k"]),
+    beyond_region(&["rw=rand", "percentage_random=50", "filename=a"]),
+    beyond_region(&["rw=rand", "percentage_random=50", "filename=b"]),
     written_again(&["rw=rand", "random_distribution=zipf", "verify="]),
     written_again(&["rw=rand", "random_distribution=pareto", "verify="]),
     written_again(&["rw=rand", "random_distribution=normal", "verify="]),
@@ -345,6 +385,8 @@ pub const DIFFERENCES: &[Difference] = &[
         fio: "the file is read before it exists: an I/O error",
         here: "a file that does not exist is not read before",
     },
+    extended(&["fallocate=none", "pre_read=1"]),
+    extended(&["fallocate=keep", "pre_read=1"]),
     no_rate(&["rate_min", "rate_process=poisson"]),
     no_rate(&["rate_iops_min", "rate_process=poisson"]),
     appended(&["rw=read", "file_append=1", "filename=a"]),
@@ -384,6 +426,8 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     aborted(&["io_submit_mode=offload", "verify="]),
     aborted(&["io_submit_mode=offload", "verify_pattern"]),
+    appended_mixed(&["rw=rw", "file_append=1", "io_size="]),
+    appended_mixed(&["rw=rw", "file_append=1", "io_limit="]),
     appended_sizes(&["rw=rand", "file_append=1", "bssplit"]),
     appended_sizes(&["rw=rand", "file_append=1", "bsrange"]),
     beyond_filesize(&["file_append=1", "filesize", "filename=a"]),

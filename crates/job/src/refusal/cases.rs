@@ -112,7 +112,7 @@ cases! {
         VerifyEngine: "`verify` with an engine that keeps no data", "nothing would be compared", "choose an engine that does I/O";
         VerifySizesRead: "`verify` with blocks of several sizes, of a job that only reads, replays a log or has zones", "only the job that wrote them has their sizes", "use one `bs`, or set `verify_interval` when writing and reading";
         VerifySmall: "`verify` with blocks of less than 48 bytes", "a block contains a header", "use larger blocks";
-        VerifyOverlap: "`verify` with skips, zones or `blockalign` that are not whole blocks", "a block may begin within another one, whose content is then unknown", "use one `bs`, and zones, skips and `blockalign` that are whole blocks, or leave out `verify`";
+        VerifyOverlap: "`verify` with `bs_unaligned` and several sizes, or with skips, zones or `blockalign` that are not whole blocks", "a block may begin within another one, whose content is then unknown", "use one `bs`, and zones, skips and `blockalign` that are whole blocks, or leave out `verify`";
         VerifyPartial: "`verify_backlog` or `verify_only` with blocks of several sizes that may be overwritten", "a block may be overwritten in part by one of another size", "use one `bs`, set `verify_interval`, or write each block once: the random map and one pass";
         VerifyMixedSizes: "`verify_only` of a job that reads and writes blocks of several sizes", "reads and writes differ in size", "use one `bs`";
         VerifyAgain: "`trim_percentage` with `verify`, where a block may be written again", "what a trimmed block contains is then unknown", "write each block once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
