@@ -278,6 +278,17 @@ const fn beyond_region(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// A job that compares what an engine without data reads.
+const fn kept_nowhere(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=read", "rw=randread", "rw=randtrim", "verify=0", "verify=null"],
+        in_order: false,
+        fio: "the buffers still hold what was written, and compare as right",
+        here: "refused: nothing would be compared",
+    }
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -470,6 +481,13 @@ pub const DIFFERENCES: &[Difference] = &[
     overlapping(&["bs_unaligned=1", "bssplit=", "verify_pattern="]),
     beyond_end(&["bs_unaligned=1", "rw=rand", "bsrange="]),
     beyond_end(&["bs_unaligned=1", "rw=rand", "bssplit="]),
+    kept_nowhere(&["ioengine=null", "verify="]),
+    kept_nowhere(&["ioengine=null", "verify_pattern="]),
+    difference(
+        &["ioengine=io_uring", "io_submit_mode=offload"],
+        "refused: the engine is not for threads that submit",
+        "the job runs, as with other engines",
+    ),
     difference(
         &["ioengine=null", "pre_read=1"],
         "a file that no engine opens is read before the run: the job crashes",
