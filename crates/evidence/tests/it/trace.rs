@@ -766,7 +766,7 @@ fn lost_events_contradict_no_honest_reads() {
     let _alone = alone();
     let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
     let read = |path: &Path| {
-        stage(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
+        stage_once(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
             shrink_buffers();
             let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
             while std::time::Instant::now() < end {
