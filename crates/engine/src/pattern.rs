@@ -13,6 +13,7 @@ mod distribution;
 mod free_map;
 mod permutation;
 mod precondition;
+mod repeat;
 mod rounds;
 mod sizes;
 mod steps;
@@ -26,6 +27,7 @@ use cursor::{FileCursor, OffsetOrder};
 use distribution::{BlockSampler, FileSampler, below};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use repeat::Repeat;
 use rounds::Rounds;
 use sizes::{Sizes, gcd, op_index};
 use trueio_model::{FileSelection, JobPlan, Limits, OpKind, OpMix, Order, Steps, mix64, worker_seed};
@@ -66,6 +68,8 @@ pub struct Generator {
     is_endless: bool,
     /// Where cached pages are dropped before each further pass.
     passes: Option<Passes>,
+    /// Of random blocks without a map, where each pass is to be the same.
+    repeat: Option<Repeat>,
     /// What comes after the last whole block of a body that is fetched, the next one last.
     tail: Vec<Request>,
     /// The log that is replayed instead of all of this.
@@ -177,8 +181,11 @@ impl Generator {
             && (passes.is_none() || is_simple);
         let selection = Selection::new(plan, &files, fixed.is_some(), seed);
         let plain_size = fixed.filter(|_| is_plain).map(|size| size as u32);
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let draws_again = files.iter().any(|file| matches!(file.order, OffsetOrder::Sampled { .. }));
+        let repeat = if draws_again { Repeat::new(plan, &rng) } else { None };
         Self {
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            rng,
             files,
             selection,
             file: 0,
@@ -200,6 +207,7 @@ impl Generator {
             left_ios: plan.limits.io_count.map_or(u64::MAX, |count| count.saturating_add(plan.skipped_ios)),
             is_endless: plan.limits.is_time_based,
             passes,
+            repeat,
             tail: tail_of(plan),
             replay,
             shows_draws: false,
@@ -231,6 +239,7 @@ impl Generator {
             left_ios: self.left_ios,
             is_endless: self.is_endless,
             passes: self.passes.clone(),
+            repeat: self.repeat.clone(),
             tail: self.tail.clone(),
             replay: None,
             shows_draws: self.shows_draws,
@@ -379,6 +388,9 @@ impl Generator {
 
     fn take(&mut self, count: u64, bytes: u64) {
         self.left_ios -= count;
+        if let Some(repeat) = &mut self.repeat {
+            repeat.take(bytes);
+        }
         if !self.is_endless {
             self.left_bytes = self.left_bytes.saturating_sub(bytes);
         }
@@ -388,6 +400,9 @@ impl Generator {
         let mut count = self.allowance(u64::from(size));
         if count == 0 {
             return 0;
+        }
+        if let Some(repeat) = &mut self.repeat {
+            count = count.min(repeat.left(u64::from(size), &mut self.rng));
         }
         if let Some(passes) = &mut self.passes {
             let file = &mut self.files[0];
@@ -483,6 +498,9 @@ impl Generator {
         }
         if let Some(call) = self.flush.as_mut().and_then(FlushEvery::take) {
             return Some(call);
+        }
+        if let Some(repeat) = &mut self.repeat {
+            repeat.left(self.unit, &mut self.rng);
         }
         let op = match (self.mix, &self.turns) {
             (OpMix::Only(op), _) => op,

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
-use trueio_model::{BlockSizes, Distribution};
+use trueio_model::{BlockSizes, Checksum, Distribution, Verify};
 use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, WriteSteps, Zones};
 
 const UNIT: u64 = 512;
@@ -87,6 +87,39 @@ fn take(plan: &JobPlan, worker: u32, most: usize) -> Vec<Taken> {
 
 fn bytes(requests: &[Taken]) -> u64 {
     requests.iter().map(|r| u64::from(r.length)).sum()
+}
+
+/// Goal: a job that verifies finds what another one wrote, however many passes each had time for: random blocks without a map are the same in
+/// each pass. Method: three passes, by the plain way and by the general one (writes and reads, sync calls, several sizes); without `verify`, passes differ.
+#[test]
+fn random_blocks_without_a_map_are_the_same_in_each_pass_of_a_job_that_verifies() {
+    let one = BlockSizes::Fixed(UNIT);
+    let two = BlockSizes::Range { min_bytes: UNIT, max_bytes: 4 * UNIT };
+    let mixed = OpMix::ReadWrite { read_percent: 50 };
+    for (mix, sizes, syncs) in [(WRITE, &one, 0), (READ, &two, 0), (mixed, &one, 0), (WRITE, &one, 7)] {
+        let mut plan = plan(100, 0, mix, AGAIN, sizes.clone());
+        plan.limits.is_time_based = true;
+        plan.flush.fsync_every = syncs;
+        let first_passes = |plan: &JobPlan| {
+            let transfers = |taken: &Taken| taken.op != OpKind::Sync;
+            let taken: Vec<Taken> = take(plan, 0, 1_000).into_iter().filter(transfers).collect();
+            let mut passes = vec![Vec::new()];
+            for request in taken {
+                let pass = passes.last_mut().expect("one");
+                pass.push((request.offset, request.length, request.op));
+                if pass.iter().map(|(_, length, _)| u64::from(*length)).sum::<u64>() >= 100 * UNIT {
+                    passes.push(Vec::new());
+                }
+            }
+            passes.truncate(3);
+            passes
+        };
+        let differing = first_passes(&plan);
+        assert!(differing[0] != differing[1], "{mix:?}");
+        plan.verify = Some(Verify::new(Checksum::Crc32c));
+        let same = first_passes(&plan);
+        assert!(same[0] == same[1] && same[1] == same[2], "{mix:?} {syncs}");
+    }
 }
 
 /// Goal: workers with regions of their own stay in them, in order and at random. Method: three workers, 16 units each, 20 units apart.

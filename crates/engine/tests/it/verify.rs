@@ -217,6 +217,8 @@ fn an_earlier_write_in_place_of_the_last_is_found_among_many() {
         let mut job = Job::new(EngineKind::Psync).on(&[&path], size, Open::ReadWrite).op(OpKind::Write);
         job = job.sizes(BlockSizes::Fixed(BLOCK)).ios(200_000).verify(Checksum::Crc32c).with(|plan| {
             plan.pattern.order = Order::Random { distribution: Distribution::Uniform, each_block_once: false };
+            // One pass: further ones would draw the same blocks.
+            plan.limits.io_bytes = 200_000 * BLOCK;
         });
         let (channel, chunks) = trueio_engine::log_channel();
         job.log = Some(channel);
