@@ -993,7 +993,7 @@ export type Grouping = "job" | "worker" | "group";
 export interface Guard {
   /** Minimum bytes per second. */
   bytes_per_s_min?: number;
-  /** Time over which these are averaged, in nanoseconds. */
+  /** Minimum time over which these are averaged, in nanoseconds; the span ends when an I/O completes. */
   cycle_ns?: number;
   /** Minimum I/Os per second. */
   ios_per_s_min?: number;
@@ -1029,6 +1029,8 @@ export interface Handling {
   remakes_each_pass?: boolean;
   /** The system call that reads the status of files. */
   stat?: StatCall;
+  /** The expected lifetime of what is written, which the kernel keeps with the file and passes on to the disk. */
+  write_hint?: WriteHint;
 }
 
 /** The serial form: occupied buckets as two columns, and the exact figures. */
@@ -2728,6 +2730,9 @@ export interface WriteFlags {
   /** `RWF_NOWAIT`: an I/O that would have to wait fails with EAGAIN. */
   nowait?: boolean;
 }
+
+/** The expected lifetime of what is written (fcntl(2), `F_SET_RW_HINT`). */
+export type WriteHint = "unchanged" | "none" | "short" | "medium" | "long" | "extreme";
 
 /** The random offsets of writes, if they differ from those of reads. */
 export interface WriteSteps {

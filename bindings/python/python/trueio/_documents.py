@@ -742,6 +742,7 @@ class Handling(TypedDict):
     new_files: "NotRequired[FileAccess]"
     remakes_each_pass: "NotRequired[bool]"
     stat: "NotRequired[StatCall]"
+    write_hint: "NotRequired[WriteHint]"
 
 
 
@@ -1886,6 +1887,8 @@ class WriteFlags(TypedDict):
     hipri_percent: "NotRequired[int | None]"
     nowait: "NotRequired[bool]"
 
+
+WriteHint: TypeAlias = "Literal['unchanged'] | Literal['none'] | Literal['short'] | Literal['medium'] | Literal['long'] | Literal['extreme']"
 
 
 class WriteSteps(TypedDict):
