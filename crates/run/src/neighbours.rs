@@ -317,8 +317,8 @@ mod tests {
         }
         let write = "dd if=/dev/zero of=\"$0\" bs=1M count=32 2>/dev/null";
         let itself = "text=$(printf %4096s); for i in $(seq 2048); do echo \"$text\"; done > \"$0\"";
-        let ends = [(write, "dd", ", which has ended)"), (itself, "sh", ")")];
-        for (number, (writes, name, end)) in ends.into_iter().enumerate() {
+        let ends = [(write, "dd (thread ", ", which has ended)"), (itself, "sh (pid ", ")")];
+        for (number, (writes, begin, end)) in ends.into_iter().enumerate() {
             let script = format!("{writes}; sync -f \"$0\"; exec sleep 60");
             let file = mount.path.join(number.to_string());
             let mut child = std::process::Command::new("sh");
@@ -330,7 +330,7 @@ mod tests {
             let who = lookout.busiest().expect("somebody wrote");
             let _ = child.kill();
             let _ = child.wait();
-            let begin = format!("write-back of dirty pages, by {name} (pid ");
+            let begin = format!("write-back of dirty pages, by {begin}");
             assert!(who.starts_with(&begin) && who.ends_with(end) && !who.contains("sleep"), "{who}");
         }
         assert!(lookout.busiest().is_none_or(|who| !who.contains(" by ")), "what was written back is forgotten");

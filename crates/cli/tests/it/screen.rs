@@ -256,5 +256,8 @@ fn a_run_waits_for_an_idle_disk_and_gives_up_after_the_limit() {
     busy.assert_code(1);
     let text = busy.out_joined();
     assert!(text.contains("the disk was not idle within 2.00 s (--wait-idle)"), "{busy:?}");
-    assert!(text.contains(" (pid ") || text.contains("another process"), "{busy:?}");
+    assert!(
+        text.contains(" (pid ") || text.contains(", which has ended) ") || text.contains("another process"),
+        "{busy:?}"
+    );
 }
