@@ -158,17 +158,20 @@ pub fn keep(interface: &str, input: impl BufRead, detach: &dyn Fn()) -> io::Resu
 /// Waits for another server, and deletes the block device if there is none; then returns a sentence about it.
 fn wait_for_another(place: &Place, interface: &str, number: u32, wait: Duration) -> io::Result<Option<String>> {
     let begin = Instant::now();
-    while begin.elapsed() < wait && place.has_its_disk() {
-        // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
-        if place.is_driven() {
-            return Ok(None);
-        }
-        std::thread::sleep(LOOK);
-    }
-    // A server that takes the disk over holds it from the claim to the reset.
+    let is_waiting = || begin.elapsed() < wait && place.has_its_disk();
     let _lock = loop {
+        while is_waiting() {
+            // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
+            if place.is_driven() {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+        // A server that takes the disk over holds it from the claim to the reset.
         match take_lock(Path::new(STATES)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            // One that was refused meanwhile has left its own keeper, or the disk as it was.
+            Ok(_) if is_waiting() => {}
             // Without it two servers might meet; a device that waits for ever would be worse.
             result => break result.ok(),
         }
@@ -195,8 +198,17 @@ struct Place {
 
 impl Place {
     fn of(interface: &str) -> Self {
-        let directory = Path::new("/sys/bus/usb/devices").join(interface);
-        Self { device: device_of(&directory), directory }
+        Self::at(Path::new("/sys/bus/usb/devices").join(interface))
+    }
+
+    fn at(directory: PathBuf) -> Self {
+        let device = loop {
+            match device_of(&directory) {
+                Some(number) if number.trim() == IN_RESET => std::thread::sleep(LOOK),
+                found => break found,
+            }
+        };
+        Self { directory, device }
     }
 
     fn driver(&self) -> Option<PathBuf> {
@@ -213,9 +225,15 @@ impl Place {
 
     /// Whether the disk was not unplugged since its server had ended.
     fn has_its_disk(&self) -> bool {
-        self.device.is_some() && device_of(&self.directory) == self.device
+        self.device.is_some()
+            && device_of(&self.directory).is_some_and(|now| now.trim() == IN_RESET || Some(now) == self.device)
     }
 }
+
+/// The number of a device while its port is reset, as another server does. Afterwards it has the one that it had, or another one if it was unplugged.
+///
+/// Source: Linux `drivers/usb/core/hub.c`, `hub_port_reset`.
+const IN_RESET: &str = "0";
 
 fn device_of(directory: &Path) -> Option<String> {
     // The name of an interface is a link into the folder of its device.
@@ -225,6 +243,22 @@ fn device_of(directory: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_whose_port_is_reset_was_not_unplugged() {
+        let device = tempfile::tempdir().expect("a folder");
+        let number = device.path().join("devnum");
+        std::fs::write(&number, "5\n").expect("it is writable");
+        let interface = device.path().join("2-1:1.0");
+        std::fs::create_dir(&interface).expect("the folder is writable");
+        let place = Place::at(interface);
+        for (now, is_there) in [("5\n", true), ("0\n", true), ("6\n", false)] {
+            std::fs::write(&number, now).expect("it is writable");
+            assert_eq!(place.has_its_disk(), is_there, "{now}");
+        }
+        std::fs::remove_file(&number).expect("it is there");
+        assert!(!place.has_its_disk(), "unplugged");
+    }
 
     #[test]
     fn a_keeper_parses_its_own_lines_and_refuses_others() {
