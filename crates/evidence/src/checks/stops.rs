@@ -15,7 +15,7 @@
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::observation::Stop;
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, EngineKind, SeriesRow};
+use trueio_model::{Check, CheckOutcome, EngineKind, JobRecord, SeriesRow};
 
 pub(crate) const NAME: &str = trueio_model::STOPS;
 
@@ -102,8 +102,14 @@ pub(crate) fn stops<'a>(facts: &PhaseFacts<'a>) -> Vec<&'a Stop> {
         .collect()
 }
 
-/// Returns true if an I/O that completed during or just after the stop took at least as long: the clock of a worker has the same gap.
+/// Returns true if an I/O that completed during or just after the stop took at least as long: the clock of a worker has the same gap. What completed
+/// after the last whole interval of a job is known of the whole job only.
 fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
+    let ends_last = |record: &&JobRecord| record.series.last().is_none_or(|row| row.end_ns < stop.until_ns);
+    let mut slowest = facts.records.iter().filter(ends_last).flat_map(|record| &record.ops);
+    if slowest.any(|op| op.latency.total.max_ns().is_some_and(|max_ns| max_ns >= stop.least_ns)) {
+        return true;
+    }
     let rows = facts.records.iter().flat_map(|record| &record.series);
     let mut after = rows.filter(|row| {
         row.end_ns >= stop.from_ns

@@ -482,6 +482,23 @@ fn short_stops_are_seen_in_their_sum() {
     stolen.judge().assert(STOPS, Passed, "stopped 6 times");
 }
 
+/// Goal: a short stop across the end of the phase is seen, although the interval with its slow I/O is not complete.
+/// Method: a gap from 2.9 s to 3.1 s; the whole intervals end at 2.9 s, and the slowest I/O of the job took 190 ms, or 2 ms.
+#[test]
+fn a_short_stop_across_the_end_is_found_in_the_slowest_io() {
+    let ending = |latency_ns| {
+        let mut phase = stopped(0, |_| true);
+        phase.elapsed_ns = 3 * SECOND_NS;
+        phase.records[0].series.truncate(29);
+        phase.records[0].ops = vec![op(OpKind::Read, 1, 4096, latency_ns)];
+        let (from_ns, until_ns) = (2_900 * MS, 3_100 * MS);
+        phase.observation.stops = Some(vec![Stop { from_ns, until_ns, least_ns: 180 * MS, most_ns: 200 * MS }]);
+        phase.judge()
+    };
+    ending(190 * MS).assert(STOPS, Suspect, "This tool was stopped for 0.19 s, 2.9 s after the phase began");
+    ending(2 * MS).assert(STOPS, Passed, "they went on, or had none in flight");
+}
+
 #[test]
 fn a_stop_of_less_than_one_percent_is_a_note() {
     let mut phase = stopped(0, outside);
