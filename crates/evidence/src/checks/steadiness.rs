@@ -39,6 +39,8 @@ const STALL_SHARE_MAX: f64 = 0.05;
 const LEVEL_IO_COUNT_MIN: f64 = 2.0;
 /// A level that is left again is at least this many intervals long.
 const EPISODE_ROWS_MIN: usize = 5;
+/// How far a change of the rate may be from that of the limit that causes it, which is read five times a second.
+const LIMIT_CHANGE_NS_MAX: u64 = 500_000_000;
 /// A plateau is at least as long, and at most as uneven: a throttle lets the same amount pass in each interval.
 const PLATEAU_ROWS_MIN: usize = 10;
 const PLATEAU_SPREAD_MAX: f64 = 0.02;
@@ -202,7 +204,27 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
         ),
         None => cause(facts, changes).to_owned(),
     };
-    format!("The rate changed permanently: {}. {cause}", described.join("; "))
+    let cause = if are_of_limits(facts, rows, changes) {
+        "A limit of a control group was set or lifted at that time.".to_owned()
+    } else {
+        cause
+    };
+    let what = match changes.len() {
+        1 => "once and stayed there".to_owned(),
+        count => format!("{count} times and stayed at the last level"),
+    };
+    format!("The rate changed {what}: {}. {cause}", described.join("; "))
+}
+
+/// Returns true if at each change a limit of a control group was set or lifted.
+fn are_of_limits(facts: &PhaseFacts<'_>, rows: &Rows, changes: &[ChangePoint]) -> bool {
+    let spans = facts.observation.limit_spans.iter().flatten();
+    let ends: Vec<u64> = spans.flat_map(|span| [span.from_ns, span.until_ns]).filter(|at_ns| *at_ns > 0).collect();
+    let is_near = |change: &ChangePoint| {
+        let at_ns = (rows.seconds_before(change.index) * 1e9) as u64;
+        ends.iter().any(|end_ns| end_ns.abs_diff(at_ns) <= LIMIT_CHANGE_NS_MAX)
+    };
+    changes.iter().all(is_near)
 }
 
 /// Returns the first and the last of several changes, if the last level is again the first one.

@@ -1,9 +1,11 @@
 //! Rates over time: `steadiness`, and a steady state that was not attained.
 
 use crate::support::*;
-use trueio_evidence::Stop;
+use trueio_evidence::{LimitSpan, Stop};
 use trueio_model::CheckOutcome::{NotSeen, Passed, Suspect};
-use trueio_model::{Arrivals, Pace, SeriesRow, SteadyRound, SteadyState, SteadyVariable, Verdict};
+use trueio_model::{
+    Arrivals, IoLimit, IoLimitKind, Pace, SeriesRow, SteadyRound, SteadyState, SteadyVariable, Verdict,
+};
 
 /// A series of 100 ms intervals with `ios` I/Os of 4 KiB each.
 fn series(counts: impl IntoIterator<Item = u64>) -> Vec<SeriesRow> {
@@ -70,6 +72,46 @@ fn a_fall_to_a_flat_plateau_is_named_a_limit() {
     phase.judge().assert("steadiness", Suspect, "Possible causes: exhausted burst credits, throttling, other I/O");
 }
 
+/// Goal: a rate that changes when limits of control groups do has that cause; one that changes at another time has not.
+/// Method: a limit up to 2 s, another one from 5 s on; the rate changes then, or a second later.
+#[test]
+fn a_change_at_the_time_of_a_limit_is_the_limits() {
+    let changed = |at: u64| {
+        let mut phase = Phase::honest_reads();
+        let rate = |i: u64| {
+            if i < at {
+                honest_rate(i) / 8
+            } else if i < at + 30 {
+                honest_rate(i)
+            } else {
+                honest_rate(i) / 2
+            }
+        };
+        phase.records[0].series = series((0..70).map(rate));
+        let span = |kind, from_s: u64, until_s: u64| LimitSpan {
+            limit: IoLimit {
+                group: "/jobs".to_owned(),
+                device: "vda".to_owned(),
+                device_number: (254, 0),
+                kind,
+                value: 1 << 20,
+                source: "by hand".to_owned(),
+            },
+            from_ns: from_s * SECOND_NS,
+            until_ns: until_s * SECOND_NS,
+            first_seen_ns: from_s * SECOND_NS,
+            last_seen_ns: until_s * SECOND_NS,
+        };
+        phase.observation.limit_spans =
+            Some(vec![span(IoLimitKind::ReadBytes, 0, 2), span(IoLimitKind::ReadCount, 5, 7)]);
+        phase.judge()
+    };
+    let judgement = changed(20);
+    judgement.assert("steadiness", Suspect, "The rate changed 2 times and stayed at the last level: from ");
+    judgement.assert("steadiness", Suspect, "A limit of a control group was set or lifted at that time.");
+    changed(30).assert("steadiness", Suspect, "Possible causes: ");
+}
+
 /// Goal: a disk that stands still for two seconds and goes on has not changed permanently.
 /// Method: 2 s without I/O of 7; then the same of a run whose tool was stopped; then one that stops for good.
 #[test]
@@ -105,7 +147,7 @@ fn a_freeze_of_two_seconds_is_not_permanent() {
     phase.records[0].series = frozen(70);
     let judgement = phase.judge();
     judgement.assert("steadiness", Suspect, "No I/O completed for 5.0 s, from 2.0 s on, until the end; before that");
-    assert!(!judgement.report().contains("permanently"));
+    assert!(!judgement.report().contains("stayed there"));
 }
 
 /// Goal: one I/O that hangs at the end is no level, at a slow rate, too; a rate that falls to a low level is.
@@ -120,7 +162,7 @@ fn one_hung_io_at_the_end_is_no_level() {
     for judgement in [ending(5, |_| 0, 45), ending(5, |i| u64::from(i == 69), 45), ending(10_000, |_| 0, 55)] {
         judgement.assert("steadiness", Suspect, "No I/O completed for ");
     }
-    ending(100, |i| 10 + i % 2, 40).assert("steadiness", Suspect, "changed permanently");
+    ending(100, |i| 10 + i % 2, 40).assert("steadiness", Suspect, "changed once and stayed there");
     // What is left of the phase is too short for a level, and the stall is not.
     let early = ending(10_000, |_| 0, 15);
     early.assert("steadiness", Suspect, "for 5.5 s, from 1.5 s on, until the end. Possible causes: I/Os that hang");
