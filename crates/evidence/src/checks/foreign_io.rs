@@ -16,7 +16,7 @@
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
 //! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
-//! and 5 % of all requests or bytes by others, or 10 % by kernel threads; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
+//! and 5 % of all requests or bytes by others, or 10 % by kernel threads, in flight for 1 % of the time; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
 //! others (any part of them where the counters show writes of a phase that only reads); on the disks of a loop device's file 10 % of all requests or
 //! bytes, in flight for a quarter of the time. Suspect. A busy baseline is ignored
 //! if three windows with 32 requests and without a lost event show no I/O of others.
@@ -38,6 +38,8 @@ const TRACED_REQUEST_COUNT_MIN: u64 = 8;
 const TRACED_BYTES_MIN: u64 = 1 << 20;
 const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
+/// Requests that can explain a smaller part of the figure disturb nothing, however many they are.
+const EXPLAINED_SHARE_MIN: f64 = 0.01;
 const BELOW_SHARE_MAX: f64 = 0.10;
 const BELOW_BUSY_SHARE_MAX: f64 = 0.25;
 /// The minimum trace that can stand for a whole phase.
@@ -339,10 +341,14 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
         )
     };
     // What they can explain is bounded by their bytes and by the time of their requests: the smaller one counts.
-    let share =
-        |sum: RequestSum| share_of_bytes(facts, trace, sum.bytes).min(share_of(trace.others_busy_ns, trace.window_ns));
+    let share = |sum: RequestSum| {
+        let by_bytes = share_of_bytes(facts, trace, sum.bytes);
+        // Records of earlier versions have no time.
+        if trace.others_busy_ns == 0 { by_bytes } else { by_bytes.min(share_of(trace.others_busy_ns, trace.window_ns)) }
+    };
     let in_windows = |what: String| format!("{what} in {} ms", trace.window_ns / 1_000_000);
-    if exceeds(all, trace.others, OTHERS_SHARE_MAX) {
+    let explains = |sum: RequestSum| share(sum) >= EXPLAINED_SHARE_MIN;
+    if exceeds(all, trace.others, OTHERS_SHARE_MAX) && explains(trace.others) {
         let names = culprits(facts, None);
         let is_in_files = trace.other_processes.iter().any(|process| process.in_files_bytes > 0);
         let files = if is_in_files { "also in the measured files" } else { "outside the measured files" };
@@ -361,7 +367,8 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
     if let Some(found) = through_page_cache(facts, trace, TRACED_BYTES_MIN) {
         return Some(found);
     }
-    exceeds(all, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
+    let is_kernel = exceeds(all, trace.unattributed, UNATTRIBUTED_SHARE_MAX) && explains(trace.unattributed);
+    is_kernel.then(|| {
         let work = trace.kernel_work.first();
         let what = work.map_or("the kernel", |work| work.name.as_str());
         let is_write_back = what == WRITE_BACK;
