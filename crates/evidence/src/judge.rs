@@ -46,7 +46,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 /// calls are known, no phase is supported; of the engines `null` and `simulated` the checks' sentences state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
-    attribute_to_holes(&mut findings);
+    attribute_to_holes(facts, &mut findings);
     leave_delay_to_its_name(&mut findings);
     for check in &mut findings {
         check.is_accepted = check.objects() && facts.accepted_checks.contains(&check.name);
@@ -59,8 +59,9 @@ pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     (verdict, level, findings)
 }
 
-/// Sets the cause of counters that miss the bytes of a file with holes: the set-up, and not a cache.
-fn attribute_to_holes(findings: &mut [Check]) {
+/// Sets the cause of counters that miss the bytes of a file with holes: the set-up, and not a cache. A file that was modified while it was only
+/// read may have had holes that were filled again.
+fn attribute_to_holes(facts: &PhaseFacts<'_>, findings: &mut [Check]) {
     const COUNTERS: [&str; 4] = [
         checks::block_layer_bytes::NAME,
         checks::process_read_bytes::NAME,
@@ -68,11 +69,18 @@ fn attribute_to_holes(findings: &mut [Check]) {
         checks::latency_floor::NAME,
     ];
     let has_holes = |check: &Check| check.name == checks::holes::NAME && check.outcome == CheckOutcome::Contradicted;
-    if !findings.iter().any(has_holes) {
-        return;
-    }
+    let has_holes = findings.iter().any(has_holes);
+    let is_modified = facts.observation.is_modified && facts.works().all(|work| work.reads() && !work.writes());
     let is_counter = |check: &&mut Check| check.cause == Cause::Cache && COUNTERS.contains(&check.name.as_str());
-    findings.iter_mut().filter(|check| check.objects()).filter(is_counter).for_each(|check| check.cause = Cause::Setup);
+    for check in findings.iter_mut().filter(|check| check.objects()).filter(is_counter) {
+        if has_holes {
+            check.cause = Cause::Setup;
+        // What buffered reads find in the page cache may have been written by others.
+        } else if is_modified && check.outcome == CheckOutcome::Contradicted {
+            check.cause = Cause::Setup;
+            check.sentence += " The files were modified meanwhile: perhaps parts were cut out and filled again.";
+        }
+    }
 }
 
 /// Lets `latency_origin` pass if another check names what delays I/Os before the disk.

@@ -159,6 +159,13 @@ fn a_hole_punched_within_the_phase_is_contradicted_as_a_hole() {
     assert_eq!(judgement.check("holes").brief, "100 % holes at the end");
     judgement.assert("block_layer_bytes", Contradicted, "did_not_reach_device");
     assert_eq!(judgement.check("block_layer_bytes").cause, trueio_model::Cause::Setup, "not a cache");
+    // Filled again before the phase ended: nothing but the time of modification shows it.
+    phase.observation.maps_after = phase.observation.maps.clone();
+    assert_eq!(phase.judge().check("block_layer_bytes").cause, trueio_model::Cause::Cache);
+    phase.observation.is_modified = true;
+    let judgement = phase.judge();
+    judgement.assert("block_layer_bytes", Contradicted, "perhaps parts were cut out and filled again.");
+    assert_eq!(judgement.check("block_layer_bytes").cause, trueio_model::Cause::Setup);
 }
 
 /// Goal: holes behind the part that was read in order accuse nothing; holes in it do.
