@@ -59,7 +59,8 @@ pub use mounts::{Mount, mounts};
 pub use openers::{Opener, Openers, who_has_open, who_writes};
 pub use pressure::{Pressure, pressure};
 pub use process::{
-    CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, kernel_thread_ticks, process_io, processor_ticks, tracer,
+    CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, kernel_thread_ticks, kernel_worker_wait_ns, process_io,
+    processor_ticks, tracer,
 };
 pub use same_file::FileId;
 pub use signature::{Signature, signatures, signatures_in, signatures_of, signatures_through};

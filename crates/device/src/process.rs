@@ -91,6 +91,18 @@ pub fn kernel_thread_ticks(system: &System) -> u64 {
     system.list("/proc").into_iter().filter_map(ticks).sum()
 }
 
+/// Returns the time for which the kernel's workers (`kworker`) waited for a processor since they began, all together, in nanoseconds: they complete
+/// direct writes of filesystems. `None` if the kernel does not count it. Some milliseconds on a machine with hundreds of processes.
+pub fn kernel_worker_wait_ns(system: &System) -> Option<u64> {
+    let wait_ns = |name: String| -> Option<u64> {
+        name.parse::<u32>().ok()?;
+        system.read(&format!("/proc/{name}/comm")).ok().filter(|name| name.starts_with("kworker/"))?;
+        system.read(&format!("/proc/{name}/schedstat")).ok()?.split_whitespace().nth(1)?.parse().ok()
+    };
+    let waits: Vec<u64> = system.list("/proc").into_iter().filter_map(wait_ns).collect();
+    (!waits.is_empty()).then(|| waits.into_iter().sum())
+}
+
 /// Time of one processor since boot, in ticks of 1/100 s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessorTicks {

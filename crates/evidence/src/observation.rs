@@ -31,6 +31,9 @@ pub struct Observation {
     pub steal_share: Option<f64>,
     /// What used the processors; `None` if it was not counted.
     pub processors: Option<ProcessorUse>,
+    /// Time for which the kernel's workers, which complete direct writes of filesystems, waited for a processor, all together, in nanoseconds;
+    /// `None` without a trace.
+    pub kernel_worker_wait_ns: Option<u64>,
     /// Time for which a control group of this process was throttled because its CPU quota was used up, in nanoseconds,
     /// all processors together.
     pub throttled_ns: Option<u64>,

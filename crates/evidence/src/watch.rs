@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant, SystemTime};
 use trueio_device::{
-    CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, kernel_thread_ticks, pressure,
-    process_io, temperature, throttle_count, throttled_ns,
+    CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, kernel_thread_ticks,
+    kernel_worker_wait_ns, pressure, process_io, temperature, throttle_count, throttled_ns,
 };
 use trueio_model::{
     DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, JobPlan, LayerKind, Prepare, Residency, TargetFacts,
@@ -78,6 +78,8 @@ struct Begin {
     process_read_bytes: Option<u64>,
     ticks: Option<CpuTicks>,
     kernel_ticks: u64,
+    /// For which the kernel's workers waited for a processor; `None` without a trace, where nothing needs it.
+    worker_wait_ns: Option<u64>,
     pressure: Option<Pressure>,
     throttled_ns: Option<u64>,
     temperatures: Vec<Option<i64>>,
@@ -172,6 +174,7 @@ impl Watch {
     pub fn before(&mut self) {
         let at = Instant::now();
         self.open_files();
+        let worker_wait_ns = self.sample_window().and_then(|_| kernel_worker_wait_ns(&self.system));
         if let Some(trace) = &mut self.trace {
             trace.begin();
         }
@@ -196,6 +199,7 @@ impl Watch {
             process_read_bytes,
             ticks,
             kernel_ticks,
+            worker_wait_ns,
             pressure,
             throttled_ns,
             temperatures,
@@ -243,6 +247,7 @@ impl Watch {
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         let ticks = cpu_ticks(&self.system).ok();
         let kernel_ticks = self.kernel_ticks();
+        let worker_wait_ns = begin.worker_wait_ns.and_then(|_| kernel_worker_wait_ns(&self.system));
         let pressure = both(begin.pressure, pressure(&self.system));
         let waited = both(begin.throttled_ns, throttled_ns(&self.system));
         let throttled = both(begin.throttle_count, throttle_count(&self.system));
@@ -291,6 +296,7 @@ impl Watch {
                 interrupts_ns: b.interrupts.saturating_sub(a.interrupts) * TICK_NS,
                 kernel_threads_ns: kernel_ticks.saturating_sub(begin.kernel_ticks) * TICK_NS,
             }),
+            kernel_worker_wait_ns: both(begin.worker_wait_ns, worker_wait_ns).map(|(a, b)| b.saturating_sub(a)),
             throttled_ns: waited.map(|(a, b)| b.saturating_sub(a)),
             limited,
             limit_spans: None,

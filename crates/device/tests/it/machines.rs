@@ -389,6 +389,8 @@ fn this_machine_answers_for_a_file_a_directory_and_a_missing_path() {
     let ticks = trueio_device::cpu_ticks(&system).expect("/proc/stat");
     assert!(ticks.total > ticks.steal && ticks.total > ticks.busy && ticks.busy > ticks.interrupts, "{ticks:?}");
     assert!(trueio_device::kernel_thread_ticks(&system) < ticks.total);
+    let waited_ns = trueio_device::kernel_worker_wait_ns(&system);
+    assert!(waited_ns <= trueio_device::kernel_worker_wait_ns(&system), "{waited_ns:?}");
     let each = trueio_device::processor_ticks(&system).expect("/proc/stat");
     assert!(each.iter().all(|of| of.idle <= of.total), "{each:?}");
     assert!(each.iter().map(|of| of.total).sum::<u64>() >= ticks.total / 2, "{each:?}: {ticks:?}");

@@ -5,9 +5,9 @@
 //!
 //! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped. So the rest can contain
 //! the share of time that the workers used their processors or waited for them, and the stolen share; what is left is unexplained. An engine
-//! of single calls runs only kernel code within a call: its time in user mode explains nothing, and the shares are of the time of all calls. Writes,
-//! and I/Os of helper threads, may be completed by other tasks (`kworker`): the share in which any task waited (`/proc/pressure/cpu`) counts
-//! for them, if it is larger.
+//! of single calls runs only kernel code within a call: its time in user mode explains nothing, and the shares are of the time of all calls. Writes
+//! may be completed by workers of the kernel (`kworker`), whose time of waiting counts for them, if it is larger; for I/Os of helper threads the
+//! share in which any task waited (`/proc/pressure/cpu`) does.
 //!
 //! Cannot see: latency between the tracepoints of the disk and the disk itself (a hypervisor, a slow transport): that is the device's; delays
 //! of buffered I/O, of sync calls, and of writes with `O_DSYNC`, whose calls contain more than one request; who delays.
@@ -174,8 +174,8 @@ pub(crate) fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
     (requests > 0).then(|| ms as f64 * 1e6 / requests as f64)
 }
 
-/// Returns the part of a latency that the processors can explain: the workers used or waited for one. Of operations that other tasks
-/// complete, any task that waited counts; so it does if the waits of the workers are unknown.
+/// Returns the part of a latency that the processors can explain: the workers used or waited for one. Of writes, the kernel's workers count, too; of
+/// operations that helper threads complete, or if the waits are unknown, any task that waited does.
 fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>], op: OpKind) -> f64 {
     let makes_calls = works.iter().all(|work| !work.job.engine.holds_a_queue());
     let (time_ns, cpu_ns) = match makes_calls {
@@ -185,9 +185,15 @@ fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>], op: OpKind) -> f6
     let of_time = |ns: u64| if time_ns > 0 { ns as f64 / time_ns as f64 } else { 0.0 };
     let waited: Option<u64> = works.iter().map(|work| work.record.threads.waiting.map(|waiting| waiting.wait_ns)).sum();
     let has_helpers = |work: &Work<'_>| work.job.engine == EngineKind::Posixaio || work.job.uring.sqpoll;
-    let others_complete = op != OpKind::Read || works.iter().any(has_helpers) || waited.is_none();
-    let pressure = facts.observation.cpu_pressure_share.filter(|_| others_complete).unwrap_or(0.0);
-    let waited = of_time(waited.unwrap_or(0)).max(pressure);
+    let pressure = facts.observation.cpu_pressure_share.unwrap_or(0.0);
+    let kernel_ns = facts.observation.kernel_worker_wait_ns;
+    let others = match (works.iter().any(has_helpers) || waited.is_none(), op) {
+        (true, _) => pressure,
+        (false, OpKind::Read) => 0.0,
+        // Workers of the kernel complete it.
+        (false, _) => kernel_ns.map_or(pressure, |kernel_ns| of_time(kernel_ns).min(pressure)),
+    };
+    let waited = of_time(waited.unwrap_or(0)).max(others);
     of_time(cpu_ns) + waited + facts.observation.steal_share.unwrap_or(0.0)
 }
 

@@ -4,8 +4,8 @@ use crate::support::*;
 use trueio_evidence::Stop;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    Arrivals, EngineKind, Fact, IoLimit, IoLimitKind, LatencyParts, OpKind, Pace, PartTimes, Prepare, ProcessorWait,
-    ThreadUsage, TraceRecord, TransferMatch, Verdict,
+    Arrivals, EngineKind, Fact, IoLimit, IoLimitKind, LatencyParts, OpKind, OpMix, Pace, PartTimes, Prepare,
+    ProcessorWait, ThreadUsage, TraceRecord, TransferMatch, Verdict,
 };
 
 const CHECK: &str = "latency_origin";
@@ -105,6 +105,31 @@ fn latency_that_busy_processors_explain_is_not_suspect() {
         judgement.assert("processor_wait", wait, "");
         judgement.assert(CHECK, outcome, "");
     }
+}
+
+/// Goal: writes, which workers of the kernel complete, are accused although all processors are busy, unless those workers waited.
+/// Method: 48 of 612 µs in the device, while some task waited for a processor all the time; the kernel's workers waited for 5 % of it, or for 80 %.
+#[test]
+fn delayed_writes_are_suspect_on_busy_processors_unless_the_kernels_workers_waited() {
+    let waited = |kernel_percent: Option<u64>| {
+        let mut phase = reads_of(612, 48);
+        phase.jobs[0].pattern.mix = OpMix::Only(OpKind::Write);
+        phase.jobs[0].engine = EngineKind::Psync;
+        phase.records[0].ops[0].op = OpKind::Write;
+        let elapsed_ns = phase.records[0].threads.elapsed_ns;
+        let waiting = ProcessorWait { wait_ns: elapsed_ns / 20, run_count: 1, involuntary_switch_count: 1 };
+        phase.records[0].threads.waiting = Some(waiting);
+        let bytes = 1_000 * 4096;
+        phase.observation.devices = vec![delta(counted(0, bytes, 0))];
+        phase.observation.devices[0].measured.write_ms = 48;
+        phase.trace.as_mut().expect("a trace").latency[0].op = OpKind::Write;
+        phase.observation.cpu_pressure_share = Some(1.0);
+        phase.observation.kernel_worker_wait_ns = kernel_percent.map(|percent| elapsed_ns * percent / 100);
+        phase.judge()
+    };
+    waited(Some(5)).assert(CHECK, Suspect, "92 % of the latency of writes is outside the disk");
+    waited(Some(80)).assert(CHECK, Passed, "while processors were busy");
+    waited(None).assert(CHECK, Passed, "while processors were busy");
 }
 
 /// Goal: a delay that another check names is not reported twice, and a small finding of another check does not hide it.
