@@ -39,6 +39,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/capacity.md",
             "docs/powercut.md",
             "docs/usb-serve.md",
+            "docs/usb-nas.md",
             "docs/usb-without-driver.md",
             "docs/studies.md",
             "docs/published-experiments.md",
