@@ -1760,6 +1760,35 @@ export interface PlanValue {
   value: string;
 }
 
+/** What the figures of a record show about commits on its device. */
+export interface PowerLoss {
+  /** Their acknowledged writes. */
+  acknowledged: number;
+  /** Their acknowledged writes at risk. */
+  at_risk: number;
+  /** Cuts that count: all methods below were at risk, or one of them lost writes. */
+  cuts: number;
+  /** No acknowledged write was lost. Otherwise some were. */
+  is_kept: boolean;
+  /** How many of them were lost. */
+  lost: number;
+  /** The methods that show it: of kept writes only those that flush, as commits do. */
+  methods: Array<string>;
+  /** The newest test before it that shows the opposite, as the text of its time. */
+  opposed_by?: string | null;
+  /** What the cuts reached. */
+  reach: PowercutReach;
+  /** Why they did not reach the disk; empty if they did. */
+  reach_reason: string;
+  /** The record. */
+  record_id: string;
+  /** When its test began, as text. */
+  started_at: string;
+}
+
+/** What lost its power in a cut. */
+export type PowercutReach = "disk" | "memory";
+
 /** How a file is prepared before it is measured. */
 export type Prepare = "use_existing" | "create_filled" | "create_allocated" | "create_empty" | "create_reserved" | "create_sparse" | "nothing";
 
@@ -2044,6 +2073,8 @@ export interface RunRecord {
   phases: Array<PhaseRecord>;
   /** The plan that was run. */
   plan: Plan;
+  /** What earlier cuts of power have shown of the device, if its identity is certain. */
+  power_loss?: PowerLoss | null;
   /** The cost of the tool itself on this machine. */
   ruler: Ruler;
   /** The jobs as specified. */
@@ -2205,7 +2236,7 @@ export interface Statement {
 }
 
 /** What a statement is about. */
-export type StatementKind = "class" | "database" | "limit" | "past" | "winner";
+export type StatementKind = "class" | "database" | "limit" | "past" | "power_loss" | "winner";
 
 /** The rule: rounds of the same work until it is steady. */
 export interface SteadyPlan {

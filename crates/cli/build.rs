@@ -19,12 +19,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// The newest version of each document's schema, by name.
-const SCHEMAS: [(&str, &str); 5] = [
+const SCHEMAS: [(&str, &str); 6] = [
     ("record", "record-v3.json"),
     ("comparison", "comparison-v1.json"),
     ("study", "study-v1.json"),
     ("trend", "trend-v1.json"),
     ("capacity", "capacity-v1.json"),
+    ("powercut", "powercut-v1.json"),
 ];
 
 fn main() {

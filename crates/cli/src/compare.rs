@@ -21,7 +21,7 @@ use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
     Comparison, GateResult, GateVerdict, JobPlan, JobSpec, Limit, LimitSet, LimitValue, Metric, Origin, Outcome, Plan,
-    SpecValue, SyscallTrace, ToolFacts, error_chain, format_utc, side_letter, units,
+    SpecValue, SyscallTrace, error_chain, format_utc, side_letter, units,
 };
 use trueio_report::message;
 use trueio_run::machine;
@@ -193,17 +193,7 @@ fn until(matches: &ArgMatches, gates: &[Limit]) -> Result<Option<Vec<Metric>>, F
 }
 
 fn head(margin: f64, setting: Option<Box<trueio_model::RunRecord>>, started_at: String) -> Head {
-    Head {
-        setting,
-        started_at,
-        command: flags::as_typed(),
-        tool: ToolFacts {
-            name: "trueio".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        },
-        margin,
-    }
+    Head { setting, started_at, command: flags::as_typed(), tool: trueio_run::tool_facts(), margin }
 }
 
 // ---- live -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ mod table;
 mod trend;
 
 use crate::failure::Failure;
-use crate::kept::{Document, document, find_document, get, short, store, unreadable, whole_id};
+use crate::kept::{Document, document, find_document, get, power_loss, short, store, unreadable, whole_id};
 use crate::output::Outputs;
 use crate::{flags, output, traced};
 use clap::{Arg, ArgMatches, Command};
@@ -102,13 +102,14 @@ fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// One-line description of `trueio report`.
-pub(crate) const ABOUT_REPORT: &str = "Print a record, comparison, study or trend in any output format";
+pub(crate) const ABOUT_REPORT: &str =
+    "Print a record, comparison, study, trend or record of power cuts in any output format that it has";
 
 /// The command line of `trueio report`.
 pub(crate) fn report_arguments(command: Command) -> Command {
     let command = flags::outputs(command).arg(flags::verbose()).arg(flags::quiet().conflicts_with("verbose"));
     command.arg(flags::accept()).arg(Arg::new("record").value_name("RECORD").required(true).help(
-        "An ID (or a unique prefix) of a run in the history, the JSON file of a record, comparison, study or trend, or the trace of \
+        "An ID (or a unique prefix) of a run in the history, the JSON file of a document, or the trace of \
          a run (`run --trace`)",
     ))
 }
@@ -123,6 +124,16 @@ pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut document = find_document(name)?;
+    // The history may know more than when it was measured.
+    match &mut document {
+        trueio_report::Document::Record(record) => {
+            record.power_loss = power_loss(&record.targets).or(record.power_loss.take());
+        }
+        trueio_report::Document::Study(study) => {
+            study.power_loss = power_loss(&study.targets).or(study.power_loss.take());
+        }
+        _ => {}
+    }
     if let trueio_report::Document::Record(record) = &mut document {
         let accepted = matches.get_many::<String>("accept").into_iter().flatten();
         accepted.for_each(|check| record.accept(check));

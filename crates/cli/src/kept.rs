@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use std::path::Path;
 use trueio_device::{System, environment, target_facts_unasked};
 use trueio_model::{
-    DeviceIdentity, Environment, FilesystemFacts, ForeignRun, Plan, RunRecord, Sameness, TargetFacts, error_chain,
+    DeviceIdentity, Environment, FilesystemFacts, ForeignRun, Plan, PowerLoss, PowercutRecord, RunRecord, Sameness,
+    TargetFacts, error_chain,
 };
 use trueio_report::{DocumentError, PastRun};
 use trueio_store::{Filter, Source, Store, StoreError, Stored};
@@ -71,6 +72,9 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     }
     match document(&get(&store()?, name)?)? {
         Document::Record(record) => Ok(*record),
+        Document::Powercut(_) => Err(Failure::refused(format!(
+            "`{name}` is a record of cuts of power, not of a run\n\nhint: `trueio report {name}` prints it"
+        ))),
         Document::Fio(_) => Err(Failure::refused(format!(
             "`{name}` is a result of fio, not a record: there is no evidence to report\n\nhint: `trueio history show \
              {name}` prints its figures"
@@ -81,6 +85,10 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
 /// Reads a document of any kind by its file, or a record by its ID.
 pub(crate) fn find_document(name: &str) -> Result<trueio_report::Document, Failure> {
     if !is_text(name) {
+        let stored = get(&store()?, name)?;
+        if stored.entry.source == Source::Powercut {
+            return parsed_document(name, &stored.json);
+        }
         return find(name).map(|record| trueio_report::Document::Record(Box::new(record)));
     }
     parsed_document(name, &text(Path::new(name))?)
@@ -94,6 +102,7 @@ fn parsed_document(name: &str, text: &str) -> Result<trueio_report::Document, Fa
             DocumentError::Comparison(_) => "comparison",
             DocumentError::Study(_) => "study",
             DocumentError::Trend(_) => "trend",
+            DocumentError::Powercut(_) => "record of cuts of power",
         };
         Failure::refused(error_chain(&format!("`{name}` is not a valid {kind}"), Some(&e)))
     })
@@ -231,10 +240,40 @@ pub(crate) fn past_runs(record: &RunRecord) -> Vec<PastRun> {
     read().unwrap_or_default()
 }
 
+/// Stores a record of cuts of power with its text.
+pub(crate) fn keep_powercut(record: &PowercutRecord, json: &str) -> Result<(), StoreError> {
+    Store::open(&trueio_store::default_directory()?)?.insert_powercut(record, json)
+}
+
+/// Returns what earlier cuts of power show of the device of targets, as far as the history is readable; `None` of several devices.
+pub(crate) fn power_loss(targets: &[TargetFacts]) -> Option<Box<PowerLoss>> {
+    let read = || -> Result<Option<PowerLoss>, StoreError> {
+        power_loss_in(&Store::open(&trueio_store::default_directory()?)?, targets)
+    };
+    read().ok().flatten().map(Box::new)
+}
+
+fn power_loss_in(store: &Store, targets: &[TargetFacts]) -> Result<Option<PowerLoss>, StoreError> {
+    let [first, others @ ..] = targets else { return Ok(None) };
+    let identity = DeviceIdentity::of(first);
+    if others.iter().any(|other| DeviceIdentity::of(other) != identity) {
+        return Ok(None);
+    }
+    let Some(device) = store.device_of(&identity)? else { return Ok(None) };
+    let kind = Some("powercut".to_owned());
+    let filter = Filter { device: Some(device.id), kind, limit: Some(SEARCHED_MAX), ..Filter::default() };
+    let mut records = Vec::new();
+    for entry in store.list(&filter)?.into_iter().filter(|entry| entry.source == Source::Powercut) {
+        records.extend(trueio_report::parse_powercut(&store.get(&entry.id)?.json));
+    }
+    Ok(PowerLoss::of_device(first, &records))
+}
+
 /// Reads the stored record of a run.
 pub(crate) enum Document {
     Record(Box<RunRecord>),
     Fio(ForeignRun),
+    Powercut(Box<PowercutRecord>),
 }
 
 pub(crate) fn document(stored: &Stored) -> Result<Document, Failure> {
@@ -246,6 +285,9 @@ pub(crate) fn document(stored: &Stored) -> Result<Document, Failure> {
         Source::Trueio => {
             trueio_report::parse(&stored.json).map(|r| Document::Record(Box::new(r))).map_err(|e| refused(&e))
         }
+        Source::Powercut => trueio_report::parse_powercut(&stored.json)
+            .map(|record| Document::Powercut(Box::new(record)))
+            .map_err(|e| refused(&e)),
         Source::Fio => trueio_fio::results::parse(&stored.json).map(Document::Fio).map_err(|e| refused(&e)),
     }
 }

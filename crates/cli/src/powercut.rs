@@ -6,20 +6,22 @@
 mod folder;
 mod media;
 mod presence;
+mod record;
 mod remote;
 mod subject;
 mod witness;
 
 use crate::failure::Failure;
 use crate::flags;
-use crate::output;
+use crate::output::{self, Outputs};
 use crate::progress::Line;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use subject::Subject;
+use trueio_model::PowercutWay;
 use trueio_model::units::{self, format_count};
 use trueio_powercut::BLOCK_BYTES;
 use trueio_powercut::cut::{
@@ -51,7 +53,9 @@ pub(crate) fn arguments(command: Command) -> Command {
         .subcommand(remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM))).arg(
             flags::switch("discard", "Forget a round that was not verified"),
         ))
-        .subcommand(remote::with_witness(Command::new("verify").about(remote::ABOUT_VERIFY).arg(target())))
+        .subcommand(record::outputs(remote::with_witness(
+            Command::new("verify").about(remote::ABOUT_VERIFY).arg(target()),
+        )))
         .arg(
             Arg::new("cuts")
                 .long("cuts")
@@ -60,7 +64,7 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .default_value("1")
                 .value_parser(value_parser!(u64).range(1..)),
         );
-    load_arguments(command)
+    record::outputs(load_arguments(command))
 }
 
 fn target() -> Arg {
@@ -150,7 +154,10 @@ fn request_of(matches: &ArgMatches) -> Request {
 /// `trueio powercut TARGET`.
 fn by_hand(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let request = request_of(matches);
+    output::check(matches, std::iter::once(Path::new(&request.target)))?;
     let mut subject = open(&request, entropy(), matches)?;
+    let outputs = Outputs::reserve(matches, std::iter::once(Path::new(&request.target)))?;
+    let (started, facts) = (record::started(), subject.facts.clone());
     let stop = watch_signals();
     let mut tally = Tally::new(subject.has_cache);
     let ended = cut_in_a_row(&mut subject, &request, &mut tally, stop);
@@ -164,7 +171,10 @@ fn by_hand(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         output::print_all("No cut was observed.\n")?;
         return Ok(ExitCode::FAILURE);
     }
-    let is_kept = report(&tally, &request)?;
+    let standings = tally.standings();
+    let record = record::record_of(facts, PowercutWay::Local, started, tally.cuts(), &standings);
+    record::deliver(&record, &reproduction(&standings, &request), outputs, matches)?;
+    let is_kept = record.verdict == Verdict::Kept;
     ended?;
     Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -356,36 +366,15 @@ fn read_regions(
     Ok(Some(cut))
 }
 
-/// Returns the verdict of a disk, and a line for each method.
-fn verdicts(disk: &Standing, standings: &[Standing]) -> String {
-    let word = match disk.verdict {
-        Verdict::Kept => "Kept",
-        Verdict::Lost => "Lost",
-        _ => "Cannot tell",
+/// Returns the line that reproduces a loss; empty without one.
+fn reproduction(standings: &[Standing], request: &Request) -> String {
+    let Some(lost) = standings.iter().find(|standing| standing.verdict == Verdict::Lost) else { return String::new() };
+    let target = &request.target;
+    let overwrite = if std::fs::metadata(target).is_ok_and(|found| found.is_dir()) {
+        String::new()
+    } else {
+        format!(" --overwrite {target}")
     };
-    let mut text = format!("{word}: {}\n", disk.sentence);
-    for Standing { method, verdict, sentence } in standings {
-        let name = method.map_or("disk", Method::name);
-        text.push_str(&format!("{name:<24} {:<12} {sentence}\n", verdict.word()));
-    }
-    text
-}
-
-/// Prints the verdicts; returns whether the disk keeps what it acknowledged.
-fn report(tally: &Tally, request: &Request) -> Result<bool, Failure> {
-    let standings = tally.standings();
-    let disk = disk_standing(&standings);
-    let mut text = verdicts(&disk, &standings);
-    if let Some(lost) = standings.iter().find(|standing| standing.verdict == Verdict::Lost) {
-        let target = &request.target;
-        let overwrite = if std::fs::metadata(target).is_ok_and(|found| found.is_dir()) {
-            String::new()
-        } else {
-            format!(" --overwrite {target}")
-        };
-        let name = lost.method.map_or("", Method::name);
-        text.push_str(&format!("To reproduce: trueio powercut {target}{overwrite} --methods {name}\n"));
-    }
-    output::print_all(&trueio_report::clean_lines(&text))?;
-    Ok(disk.verdict == Verdict::Kept)
+    let name = lost.method.map_or("", Method::name);
+    format!("To reproduce: trueio powercut {target}{overwrite} --methods {name}\n")
 }

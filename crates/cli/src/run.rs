@@ -133,7 +133,7 @@ pub(crate) fn execute(
     let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
     request.reporting.trace = channel;
     let second_look = if kind == "baseline" { SECOND_LOOK } else { Duration::ZERO };
-    let record = if is_live {
+    let mut record = if is_live {
         request.reporting.interim_every = Some(live::INTERIM);
         // Dropped before anything is printed, so that the terminal is as it was.
         let mut live = Live::start().map_err(Failure::refused)?;
@@ -142,6 +142,9 @@ pub(crate) fn execute(
         trueio_run::run_looking_again(request, second_look, watch_signals(), &mut lines)
     };
     lines.clear();
+    if !matches.get_flag("no-history") {
+        record.power_loss = crate::kept::power_loss(&record.targets);
+    }
     let traced = trace.map_or(Ok(()), traced::Trace::finish);
     let code = output::deliver_as(&record, outputs, matches, true, printer)?;
     traced.map(|()| code)

@@ -14,7 +14,8 @@ use flate2::read::DeflateDecoder;
 use std::io::Read;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: &str = "Print the JSON schema of a document: job, record, comparison, study, trend or capacity";
+pub(crate) const ABOUT: &str =
+    "Print the JSON schema of a document: job, record, comparison, study, trend, capacity or powercut";
 
 /// Adds the arguments of the command.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -25,6 +26,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         ("study", "Records of studies: `trueio study --json`"),
         ("trend", "Trends of a device: `trueio history trend --json`"),
         ("capacity", "Tests of a disk's capacity: `trueio capacity --json`"),
+        ("powercut", "Cuts of power of a device: `trueio powercut --json`"),
     ];
     command
         .arg(
@@ -47,6 +49,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "study" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/study.deflate"))),
         "trend" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/trend.deflate"))),
         "capacity" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/capacity.deflate"))),
+        "powercut" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/powercut.deflate"))),
         other => unreachable!("clap accepts no other document: {other}"),
     };
     output::print_all(&text).map(|()| ExitCode::SUCCESS)

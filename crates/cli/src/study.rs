@@ -166,7 +166,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let found = conduct(&study, &order, &mut services, journal, earlier, stop, &mut line);
     line.line.clear();
     let restored = services.transports.take().map_or(Ok(()), |mut transports| transports.restore());
-    let record = match found {
+    let mut record = match found {
         Ok(record) => record,
         Err(Refused(why)) => {
             // Nothing was measured: there is nothing to resume, except from an earlier attempt.
@@ -176,6 +176,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             return Err(Failure::refused(why));
         }
     };
+    record.power_loss = crate::kept::power_loss(&record.targets);
     deliver(&record, outputs, matches)?;
     if let Err(why) = &restored {
         message!("error: the study has ended, but its disk is not on its previous transport\n  because: {why}");

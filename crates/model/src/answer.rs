@@ -260,6 +260,8 @@ pub enum StatementKind {
     Limit,
     /// Earlier runs of the device.
     Past,
+    /// Whether commits survive a loss of power, by earlier cuts of the device.
+    PowerLoss,
     /// Which of several sides is better.
     Winner,
 }
@@ -284,7 +286,7 @@ pub struct Statement {
 impl Statement {
     /// Makes a statement of figures. `None` without a figure, and if one of them does not permit it:
     ///
-    /// - A class, a database, a limit or a comparison with earlier runs needs confirmed figures.
+    /// - A class, a database, a limit, a comparison with earlier runs or the result of cuts of power needs confirmed figures.
     /// - A winner needs figures that are confirmed or unverified; if one of them is unverified, a clause adds what that means.
     pub fn on(kind: StatementKind, sentence: impl Into<String>, rests_on: Vec<Ground>) -> Option<Self> {
         let worst = rests_on.iter().map(|ground| ground.verdict).max()?;
@@ -357,8 +359,8 @@ mod tests {
 
     #[test]
     fn a_statement_rests_on_confirmed_figures_only_and_a_winner_is_hedged() {
-        use StatementKind::{Class, Database, Limit, Past, Winner};
-        for kind in [Class, Database, Limit, Past, Winner] {
+        use StatementKind::{Class, Database, Limit, Past, PowerLoss, Winner};
+        for kind in [Class, Database, Limit, Past, PowerLoss, Winner] {
             assert_eq!(on(kind, &[]), None, "without a figure there is nothing to state");
             assert!(on(kind, &[("a", Mark::Confirmed)]).is_some_and(|it| it.sentence() == "A sentence."));
             for mark in [Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Withheld, Mark::Failed] {

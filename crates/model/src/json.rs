@@ -4,7 +4,9 @@
 //! each crate that calls it for a type, and reading a record was in the program four times (2 MB). Documents that other crates read
 //! only as a part of their own (a phase, a plan) are here for their code, which those crates then share.
 
-use crate::{CapacityRecord, Comparison, JobSpec, PhaseRecord, Plan, RunRecord, StudyRecord, TargetFacts, Trend};
+use crate::{
+    CapacityRecord, Comparison, JobSpec, PhaseRecord, Plan, PowercutRecord, RunRecord, StudyRecord, TargetFacts, Trend,
+};
 
 /// A document that is read from JSON and written as JSON.
 pub trait Document: Sized {
@@ -35,4 +37,15 @@ macro_rules! documents {
     };
 }
 
-documents!(CapacityRecord, Comparison, JobSpec, PhaseRecord, Plan, RunRecord, StudyRecord, TargetFacts, Trend);
+documents!(
+    CapacityRecord,
+    Comparison,
+    JobSpec,
+    PhaseRecord,
+    Plan,
+    PowercutRecord,
+    RunRecord,
+    StudyRecord,
+    TargetFacts,
+    Trend
+);

@@ -3,7 +3,7 @@
 //! The program's data are plain documents: a [`JobSpec`] (options as given, each with its origin),
 //! [`TargetFacts`] (facts about the target, each with its source), a [`Plan`] (every value fixed), a [`RunRecord`] (all of that, the
 //! measurements and the evidence), a [`Comparison`] of several sides, a [`StudyRecord`] of a published
-//! experiment repeated. Crates exchange only these documents, never live objects, so
+//! experiment repeated, a [`PowercutRecord`] of cuts of power. Crates exchange only these documents, never live objects, so
 //! a record can be reported, compared and gated a year later on another machine.
 //!
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
@@ -38,6 +38,7 @@ mod operation;
 mod origin;
 mod output;
 mod plan;
+mod powercut;
 mod priority;
 mod record;
 mod seed;
@@ -112,6 +113,10 @@ pub use plan::{
     FollowKind, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, NameSet, OpMix, Order, Pace, Pattern,
     Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity,
     Think, Tolerance, UringOptions, WriteFlags, WriteHint, WriteSteps, Zones,
+};
+pub use powercut::{
+    CUT_AT_RISK_MIN, POWERCUT_FORMAT, POWERCUT_VERSION, PowerLoss, PowercutFigures, PowercutMethod, PowercutReach,
+    PowercutRecord, PowercutVerdict, PowercutWay, powercut_reach,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

@@ -2,8 +2,8 @@
 
 use crate::{
     Cause, Check, ClusterPhase, CriterionRecord, DepthSearch, DisturbedSpan, EngineKind, Environment, EvidenceLevel,
-    Histogram, IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PriorityRecord, QueueCounts, RunAnswer,
-    SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
+    Histogram, IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PowerLoss, PriorityRecord, QueueCounts,
+    RunAnswer, SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ pub struct RunRecord {
     /// The ranks, if there were several: phases are then the sums of theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Box<ClusterRecord>>,
+    /// What earlier cuts of power have shown of the device, if its identity is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_loss: Option<Box<PowerLoss>>,
     /// What every output prints of the run, with each figure ready to use. It is derived: written into JSON, and dropped when it is
     /// read. `None` in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,8 +4,8 @@
 //! unit for display. Published figures with a misnamed unit are corrected when they are read, with a note.
 
 use crate::{
-    Check, DocumentAnswer, Environment, EvidenceLevel, FilePlan, OpKind, Outcome, Ruler, SyscallTrace, TargetFacts,
-    ToolFacts, Verdict,
+    Check, DocumentAnswer, Environment, EvidenceLevel, FilePlan, OpKind, Outcome, PowerLoss, Ruler, SyscallTrace,
+    TargetFacts, ToolFacts, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub struct StudyRecord {
     pub modes: Vec<StudyMode>,
     /// How it ended.
     pub outcome: Outcome,
+    /// What earlier cuts of power have shown of the device, if its identity is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_loss: Option<Box<PowerLoss>>,
     /// Headline, figures, statements, doubts and next steps. A document in memory has none: it is derived, and written with the JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<DocumentAnswer>>,

@@ -12,12 +12,16 @@ use crate::junit::{record_junit, study_junit, trend_junit};
 use crate::layout::Style;
 use crate::markdown::markdown;
 use crate::page::{PageError, document_in};
+use crate::powercut::{PowercutError, parse_powercut, powercut_json, powercut_markdown, powercut_terminal};
 use crate::prometheus;
 use crate::standing::PastRun;
 use crate::study::{StudyError, parse_study, study_html, study_json, study_markdown, study_terminal};
 use crate::terminal::terminal;
 use crate::trend::{TrendError, parse_trend, trend_html, trend_json, trend_markdown, trend_terminal};
-use trueio_model::{COMPARISON_FORMAT, Comparison, RunRecord, STUDY_FORMAT, StudyRecord, TREND_FORMAT, Trend};
+use trueio_model::{
+    COMPARISON_FORMAT, Comparison, POWERCUT_FORMAT, PowercutRecord, RunRecord, STUDY_FORMAT, StudyRecord, TREND_FORMAT,
+    Trend,
+};
 
 /// A document of any kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,8 @@ pub enum Document {
     Study(Box<StudyRecord>),
     /// A device's figures over its runs.
     Trend(Box<Trend>),
+    /// Cuts of power of a device.
+    Powercut(Box<PowercutRecord>),
 }
 
 /// An output that is a file.
@@ -76,6 +82,9 @@ pub enum DocumentError {
     /// It is a trend that cannot be read.
     #[error(transparent)]
     Trend(#[from] TrendError),
+    /// It is a record of cuts of power that cannot be read.
+    #[error(transparent)]
+    Powercut(#[from] PowercutError),
     /// It is a page without a document that can be read.
     #[error(transparent)]
     Page(#[from] PageError),
@@ -113,6 +122,7 @@ impl Document {
             COMPARISON_FORMAT => Document::Comparison(Box::new(parse_comparison(text)?)),
             STUDY_FORMAT => Document::Study(Box::new(parse_study(text)?)),
             TREND_FORMAT => Document::Trend(Box::new(parse_trend(text)?)),
+            POWERCUT_FORMAT => Document::Powercut(Box::new(parse_powercut(text)?)),
             _ => Document::Record(Box::new(parse(text)?)),
         })
     }
@@ -124,6 +134,7 @@ impl Document {
             Document::Comparison(comparison) => comparison_terminal(comparison, style),
             Document::Study(study) => study_terminal(study, style),
             Document::Trend(trend) => trend_terminal(trend),
+            Document::Powercut(record) => powercut_terminal(record, style),
         }
     }
 
@@ -169,6 +180,9 @@ impl Document {
             (Document::Trend(trend), Format::Prometheus) => Ok(prometheus::trend(trend)),
             (Document::Study(study), Format::Junit) => Ok(study_junit(study)),
             (Document::Trend(trend), Format::Junit) => Ok(trend_junit(trend)),
+            (Document::Powercut(record), Format::Json) => line(powercut_json(record)),
+            (Document::Powercut(record), Format::Markdown) => Ok(powercut_markdown(record)),
+            (Document::Powercut(_), _) => missing("verdicts and no figures of a load; --json and --markdown write it"),
             (Document::Study(_) | Document::Trend(_), Format::Hdr) => {
                 missing("figures and no latency histograms, which --hdr writes")
             }
@@ -181,6 +195,7 @@ impl Document {
             Document::Comparison(_) => "a comparison",
             Document::Study(_) => "a study",
             Document::Trend(_) => "a trend",
+            Document::Powercut(_) => "a record of cuts of power",
         }
     }
 }

@@ -218,7 +218,7 @@ fn answer(answered: &RunAnswer) -> Vec<String> {
         let mark = Badge::of(worst.verdict);
         lines.push(format!("{} {}: {}. Next: {}.", mark.symbol, mark.word, worst.sentence, worst.next_step));
     }
-    let compared = [StatementKind::Class, StatementKind::Past].into_iter();
+    let compared = [StatementKind::Class, StatementKind::Past, StatementKind::PowerLoss].into_iter();
     lines.extend(compared.flat_map(|kind| of_kind(&answered.statements, kind)).map(|one| one.sentence().to_owned()));
     lines.iter().map(|line| cleaned(line)).collect()
 }

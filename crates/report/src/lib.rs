@@ -31,6 +31,7 @@ mod limits;
 mod markdown;
 mod page;
 mod plot;
+mod powercut;
 mod printing;
 mod priorities;
 mod progress;
@@ -66,6 +67,10 @@ pub use layout::Style;
 pub use limits::{LimitRefusal, check_limits, limit_line, reference_of};
 pub use markdown::markdown;
 pub use page::PageError;
+pub use powercut::{
+    PowercutError, parse_powercut, powercut_json, powercut_limit, powercut_markdown, powercut_terminal,
+    powercut_verdicts,
+};
 pub use printing::{
     Color, escaped, has_colors, is_dumb, log_messages, prepare_log, print_message, print_text, set_color,
 };

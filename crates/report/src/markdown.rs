@@ -9,7 +9,7 @@ use crate::summary::summary;
 use crate::text::{clean, few_ios, figure};
 use crate::verdicts::{accept_hint, reasons};
 use crate::words::{outcome_sentence, title_of};
-use trueio_model::{RunRecord, StatementKind, units};
+use trueio_model::{RunRecord, Statement, StatementKind, units};
 
 /// Formats a record as Markdown (GitHub's tables), ending with a line feed. `past` are earlier runs of the same device.
 pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
@@ -24,7 +24,8 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     }
     let answer = answer(record, past);
     out.push_str(&format!("**{}** {}", escaped(&answer.headline), escaped(&answer.evidence)));
-    for statement in answer.statements.iter().filter(|statement| statement.kind() == StatementKind::Class) {
+    let is_shown = |statement: &&Statement| matches!(statement.kind(), StatementKind::Class | StatementKind::PowerLoss);
+    for statement in answer.statements.iter().filter(is_shown) {
         out.push_str(&format!(" {}", escaped(statement.sentence())));
     }
     for limit in &answer.limits {

@@ -416,6 +416,7 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
     let limits = limit_lines(&answer.limits).into_iter().map(|line| (0, Some(line)));
     let sentences = [
         (0, Some(answer.evidence.clone())),
+        (1, stated(StatementKind::PowerLoss)),
         (2, stated(StatementKind::Class)),
         (3, stated(StatementKind::Past)),
         (5, stated(StatementKind::Limit)),

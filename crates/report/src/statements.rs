@@ -1,9 +1,10 @@
-//! The statements of a record: sentences about device classes, uses, limits and earlier runs.
+//! The statements of a record: sentences about device classes, uses, limits, earlier runs and power loss.
 //!
 //! Each is made by [`Statement::on`] with the loads on which it rests, so none stands next to a figure that is not confirmed. A new
 //! statement belongs here, and every output prints it.
 
 use crate::classes::ClassFigure;
+use crate::powercut::power_loss_sentence;
 use crate::standing::{PastValues, Placement, Standing, joined};
 use crate::summary::{Row, plan_of};
 use crate::text::counted;
@@ -20,7 +21,7 @@ const BUSY_SHARE_MIN: f64 = 0.9;
 /// A write rate that falls by this factor, and stays, looks like a full write cache.
 const FALL_MIN: f64 = 1.3;
 
-/// Returns the statements of a record: class, earlier runs, uses, limits.
+/// Returns the statements of a record: class, earlier runs, uses, limits, power loss.
 pub(crate) fn statements(record: &RunRecord, rows: &[Row], standing: &Standing) -> Vec<Statement> {
     let confirmed: Vec<&Placement> = standing.placements.iter().filter(|placement| placement.is_confirmed()).collect();
     let mut all: Vec<Statement> = Vec::new();
@@ -28,6 +29,7 @@ pub(crate) fn statements(record: &RunRecord, rows: &[Row], standing: &Standing) 
     all.extend(past(record, &confirmed));
     all.extend(commits(record, rows, &confirmed));
     all.extend(limits(record, &confirmed));
+    all.extend(power_loss(record, &confirmed));
     all
 }
 
@@ -103,6 +105,14 @@ fn past(record: &RunRecord, placements: &[&Placement]) -> Option<Statement> {
     };
     let rests_on: Vec<&Placement> = known.iter().map(|(placement, _)| *placement).collect();
     Statement::on(StatementKind::Past, text, grounds(record, &rests_on))
+}
+
+/// Returns what earlier cuts of power show of the commits that were measured.
+fn power_loss(record: &RunRecord, placements: &[&Placement]) -> Option<Statement> {
+    let found = record.power_loss.as_deref()?;
+    let commits = placements.iter().find(|placement| placement.value.figure == ClassFigure::Commits)?;
+    let rests_on = vec![ground(record, commits.value.phase_index)];
+    Statement::on(StatementKind::PowerLoss, power_loss_sentence(found), rests_on)
 }
 
 /// Returns what limits the loads, in their order.

@@ -20,15 +20,19 @@ use crate::words::{
     failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
     target_lines, verification,
 };
-use trueio_model::{Check, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
+use trueio_model::{Check, Environment, Histogram, RunRecord, StatementKind, TargetFacts, Verdict, units};
 
 /// Renders the record as text, ending with a line feed.
 pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     header(&mut page, record);
     table(&mut page, record);
-    let limits: Vec<String> = answer(record, &[]).limits.iter().map(limit_line).collect();
+    let answered = answer(record, &[]);
+    let limits: Vec<String> = answered.limits.iter().map(limit_line).collect();
+    let stated = answered.statements.iter().filter(|statement| statement.kind() == StatementKind::PowerLoss);
+    let power_loss: Vec<String> = stated.map(|statement| statement.sentence().to_owned()).collect();
     page.list("Limits", &limits);
+    page.list("Power loss", &power_loss);
     page.tree("Ranks", &ranks(record));
     reasons(&mut page, record);
     let parts = latency_parts(record);

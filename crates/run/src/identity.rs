@@ -1,4 +1,6 @@
-//! What names a record: a random number and the time it began.
+//! What names a record: a random number, the time it began, and the program.
+
+use trueio_model::ToolFacts;
 
 /// 128 random bits as 32 hexadecimal digits.
 pub fn random_id() -> String {
@@ -10,8 +12,17 @@ pub fn random_id() -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
+/// Returns this program, as records name it.
+pub fn tool_facts() -> ToolFacts {
+    ToolFacts {
+        name: "trueio".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+    }
+}
+
 /// Milliseconds since 1970-01-01 UTC, and the same as `2026-11-20T20:28:32Z`.
-pub(crate) fn now() -> (u64, String) {
+pub fn now() -> (u64, String) {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     (since.as_millis() as u64, trueio_model::format_utc(since.as_secs()))
 }

@@ -55,7 +55,7 @@ mod worker;
 pub use bandwidth::{BandwidthSpan, JobBytes};
 pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
-pub use identity::random_id;
+pub use identity::{now, random_id, tool_facts};
 pub use interrupt::{
     BY_KEY, HeldSignals, before_abrupt_exit, end_by_key, hold_signals, ignore_hangup, signal_received, watch_signals,
     watch_status_signal,
@@ -87,7 +87,7 @@ use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
     CpuTime, Fact, JobPlan, JobSpec, LayerKind, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION,
-    RunRecord, TargetFacts, TargetKind, ToolFacts, error_line,
+    RunRecord, TargetFacts, TargetKind, error_line,
 };
 
 /// What to run, and what the record contains next to the figures.
@@ -203,11 +203,7 @@ impl<'a> Session<'a> {
             started_at,
             kind: request.kind,
             command: request.command,
-            tool: ToolFacts {
-                name: "trueio".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-            },
+            tool: tool_facts(),
             spec: request.spec,
             plan: Plan { accepted_checks: with_accepted_here(request.plan.accepted_checks), ..request.plan },
             targets: Vec::new(),
@@ -216,6 +212,7 @@ impl<'a> Session<'a> {
             phases: Vec::new(),
             outcome: Outcome::Complete,
             cluster: None,
+            power_loss: None,
             answer: None,
         };
         let has_evidence = request.has_evidence;

@@ -1,7 +1,7 @@
 //! A run's line in the list: what is available without reading its record.
 
 use trueio_model::ForeignRun;
-use trueio_model::{Mark, Outcome, PhaseRecord, RunRecord, run_words, units};
+use trueio_model::{Mark, Outcome, PhaseRecord, PowercutRecord, RunRecord, TargetFacts, run_words, units};
 
 /// Whose document a run's text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,14 +10,25 @@ pub enum Source {
     Trueio,
     /// A result of fio: its word, without evidence.
     Fio,
+    /// Cuts of power of trueio.
+    Powercut,
 }
 
 impl Source {
+    /// All of them.
+    const ALL: [Source; 3] = [Source::Trueio, Source::Fio, Source::Powercut];
+
+    /// The source of a name; one that a later program wrote is a document of trueio that cannot be read.
+    pub(crate) fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|source| source.name() == name).unwrap_or(Source::Trueio)
+    }
+
     /// The name in files and databases.
     pub fn name(self) -> &'static str {
         match self {
             Source::Trueio => "trueio",
             Source::Fio => "fio",
+            Source::Powercut => "powercut",
         }
     }
 }
@@ -38,7 +49,7 @@ pub struct Entry {
     /// The disks under them, joined by `, `; empty if there were none.
     pub disk: String,
     /// The worst verdict of its phases (`supported`, `suspect`, `contradicted`); empty if nothing
-    /// was measured, and for a result of fio: it was not checked.
+    /// was measured, and for a result of fio: it was not checked. Of cuts of power `kept`, `lost` or `cannot tell`.
     pub verdict: String,
     /// What the end of the run said of its worst phase: `disturbed: dd wrote 335 MiB`. Empty if nothing was measured, for a
     /// result of fio, and for a record of an earlier version that cannot be read any more.
@@ -66,23 +77,13 @@ impl Entry {
     /// The list's line for a record.
     pub(crate) fn of_record(record: &RunRecord) -> Self {
         let paths: Vec<&str> = record.targets.iter().map(|t| t.path.as_str()).collect();
-        let mut disks: Vec<String> = Vec::new();
-        for disk in record.targets.iter().flat_map(|t| &t.disks) {
-            let text = match &disk.model.value {
-                Some(model) => format!("{} ({model})", disk.name),
-                None => disk.name.clone(),
-            };
-            if !disks.contains(&text) {
-                disks.push(text);
-            }
-        }
         Self {
             id: record.id.to_ascii_lowercase(),
             started_unix_s: record.started_unix_s,
             started_at: record.started_at.clone(),
             kind: record.kind.clone(),
             target: paths.join(", "),
-            disk: disks.join(", "),
+            disk: disks_of(&record.targets),
             verdict: record.phases.iter().map(|p| p.verdict).max().map_or_else(String::new, |v| v.to_string()),
             words: run_words(&record.phases),
             outcome: match &record.outcome {
@@ -93,6 +94,26 @@ impl Entry {
             .to_owned(),
             summary: summary_of(record),
             source: Source::Trueio,
+            note: String::new(),
+            tags: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    /// The list's line for cuts of power.
+    pub(crate) fn of_powercut(record: &PowercutRecord) -> Self {
+        Self {
+            id: record.id.to_ascii_lowercase(),
+            started_unix_s: record.started_unix_s,
+            started_at: record.started_at.clone(),
+            kind: "powercut".to_owned(),
+            target: record.target.path.clone(),
+            disk: disks_of(std::slice::from_ref(&record.target)),
+            verdict: record.verdict.word().to_owned(),
+            words: String::new(),
+            outcome: "complete".to_owned(),
+            summary: record.sentence.clone(),
+            source: Source::Powercut,
             note: String::new(),
             tags: Vec::new(),
             devices: Vec::new(),
@@ -136,6 +157,21 @@ impl Entry {
             devices: Vec::new(),
         }
     }
+}
+
+/// The disks under targets, joined by `, `.
+fn disks_of(targets: &[TargetFacts]) -> String {
+    let mut disks: Vec<String> = Vec::new();
+    for disk in targets.iter().flat_map(|t| &t.disks) {
+        let text = match &disk.model.value {
+            Some(model) => format!("{} ({model})", disk.name),
+            None => disk.name.clone(),
+        };
+        if !disks.contains(&text) {
+            disks.push(text);
+        }
+    }
+    disks.join(", ")
 }
 
 /// Phases, and the best bandwidth and rate of those that nothing contradicts: a list has no room

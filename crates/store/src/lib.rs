@@ -1,7 +1,7 @@
 //! The history: every record in one embedded SQLite file, `history.sqlite3`.
 //!
 //! A record is stored whole, as the JSON text that every later version can read, next to the few
-//! columns that a list needs; so is a result of fio, which is marked as fio's word and has no
+//! columns that a list needs; so are records of cuts of power, and results of fio, which are marked as fio's word and have no
 //! verdict. Runs refer to their devices by identity (`devices.rs`), and have the user's tags and notes.
 //! One insert is one transaction with `synchronous = FULL` and a
 //! rollback journal: a killed program leaves either the whole record or nothing. The rollback
@@ -39,7 +39,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trueio_model::ForeignRun;
-use trueio_model::{Document, RunRecord, TargetFacts};
+use trueio_model::{Document, PowercutRecord, RunRecord, TargetFacts};
 
 /// The history's file name in its directory.
 pub const FILE_NAME: &str = "history.sqlite3";
@@ -97,6 +97,14 @@ impl Store {
     /// As [`Store::insert`].
     pub fn insert_text(&mut self, record: &RunRecord, json: &str) -> Result<(), StoreError> {
         self.add(&Entry::of_record(record), record.version, json, &record.targets)
+    }
+
+    /// Adds the record of cuts of power, with the text that it was read from, or that it is written as.
+    ///
+    /// # Errors
+    /// As [`Store::insert`].
+    pub fn insert_powercut(&mut self, record: &PowercutRecord, json: &str) -> Result<(), StoreError> {
+        self.add(&Entry::of_powercut(record), record.version, json, std::slice::from_ref(&record.target))
     }
 
     /// Adds a result of fio, as fio's word. The id under which it is kept.

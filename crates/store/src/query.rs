@@ -164,7 +164,7 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Entry> {
         words: joined("words")?,
         outcome: row.get("outcome")?,
         summary: row.get("summary")?,
-        source: if source == Source::Fio.name() { Source::Fio } else { Source::Trueio },
+        source: Source::named(&source),
         note: row.get("note")?,
         tags,
         devices: devices.split(SEPARATOR).filter_map(|id| id.parse().ok()).collect(),

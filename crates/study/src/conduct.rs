@@ -143,6 +143,7 @@ pub fn conduct(
         shown: study.definition.show.clone(),
         modes,
         outcome,
+        power_loss: None,
         answer: None,
     })
 }

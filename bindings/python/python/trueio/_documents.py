@@ -1283,6 +1283,23 @@ class PlanValue(TypedDict):
     value: "str"
 
 
+
+class PowerLoss(TypedDict):
+    acknowledged: "int"
+    at_risk: "int"
+    cuts: "int"
+    is_kept: "bool"
+    lost: "int"
+    methods: "list[str]"
+    opposed_by: "NotRequired[str | None]"
+    reach: "PowercutReach"
+    reach_reason: "str"
+    record_id: "str"
+    started_at: "str"
+
+
+PowercutReach: TypeAlias = "Literal['disk'] | Literal['memory']"
+
 Prepare: TypeAlias = "Literal['use_existing'] | Literal['create_filled'] | Literal['create_allocated'] | Literal['create_empty'] | Literal['create_reserved'] | Literal['create_sparse'] | Literal['nothing']"
 
 
@@ -1463,6 +1480,7 @@ class RunRecord(TypedDict):
     outcome: "Outcome"
     phases: "list[PhaseRecord]"
     plan: "Plan"
+    power_loss: "NotRequired[PowerLoss | None]"
     ruler: "Ruler"
     spec: "list[JobSpec]"
     started_at: "str"
@@ -1564,7 +1582,7 @@ class Statement(TypedDict):
     sentence: "str"
 
 
-StatementKind: TypeAlias = "Literal['class'] | Literal['database'] | Literal['limit'] | Literal['past'] | Literal['winner']"
+StatementKind: TypeAlias = "Literal['class'] | Literal['database'] | Literal['limit'] | Literal['past'] | Literal['power_loss'] | Literal['winner']"
 
 
 class SteadyPlan(TypedDict):

@@ -100,6 +100,7 @@ fn record(store: &Store, entry: &Entry) -> Result<RunRecord, Failure> {
     match document(&get(store, &entry.id)?)? {
         Document::Record(record) => Ok(*record),
         Document::Fio(_) => Err(Failure::refused("a result of fio has no device")),
+        Document::Powercut(_) => Err(Failure::refused("cuts of power have no load")),
     }
 }
 

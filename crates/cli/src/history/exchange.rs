@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_model::ForeignRun;
-use trueio_model::{RunRecord, error_chain};
-use trueio_report::message;
+use trueio_model::{PowercutRecord, RunRecord, error_chain};
+use trueio_report::{PowercutError, message};
 use trueio_store::{Store, StoreError};
 
 /// A run that was read and can be stored.
@@ -29,6 +29,7 @@ struct Incoming {
 enum What {
     Record { record: Box<RunRecord>, json: String },
     Fio(ForeignRun),
+    Powercut { record: Box<PowercutRecord>, json: String },
 }
 
 /// `trueio history import`.
@@ -59,6 +60,7 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             (_, false) => "already stored",
             (What::Record { .. }, true) => "record",
             (What::Fio(_), true) => "result of fio, without evidence",
+            (What::Powercut { .. }, true) => "cuts of power",
         };
         lines.push_str(&format!("{}  {word}  {}\n", short(&id), trueio_report::clean(&path.display().to_string())));
         if let What::Fio(run) = &run.what {
@@ -73,6 +75,7 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn keep(store: &mut Store, run: &Incoming) -> Result<(String, bool), Failure> {
     let (id, kept) = match &run.what {
         What::Record { record, json } => (record.id.to_ascii_lowercase(), store.insert_text(record, json)),
+        What::Powercut { record, json } => (record.id.to_ascii_lowercase(), store.insert_powercut(record, json)),
         What::Fio(run) => (trueio_store::foreign_id(&run.json), store.insert_fio(run).map(drop)),
     };
     match kept {
@@ -90,6 +93,11 @@ fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
         Ok(record) => return Ok(plain(record_of(record, text.trim_start_matches('\u{feff}').trim())?)),
         Err(error) => error,
     };
+    match trueio_report::parse_powercut(text) {
+        Ok(record) => return Ok(plain(powercut_of(record, text.trim_start_matches('\u{feff}').trim())?)),
+        Err(PowercutError::NotAPowercut) => {}
+        Err(error) => return Err(text_of(&error)),
+    }
     if text.contains(PORTABLE_FORMAT) {
         return entries_of(text);
     }
@@ -128,8 +136,11 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
         let text_of = |e: &dyn std::error::Error| at(error_chain(&e.to_string(), e.source()));
         let what = match field("source") {
             Some("trueio") => record_of(trueio_report::parse(&json).map_err(|e| text_of(&e))?, &json).map_err(at)?,
+            Some("powercut") => {
+                powercut_of(trueio_report::parse_powercut(&json).map_err(|e| text_of(&e))?, &json).map_err(at)?
+            }
             Some("fio") => What::Fio(trueio_fio::results::parse(&json).map_err(|e| text_of(&e))?),
-            _ => return Err(at("its `source` is neither trueio nor fio".to_owned())),
+            _ => return Err(at("its `source` is not trueio, fio or powercut".to_owned())),
         };
         let tags = value.get("tags").and_then(Value::as_array);
         found.push(Incoming {
@@ -141,12 +152,21 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
     Ok(found)
 }
 
-/// Parses a record, if its ID can be used on the command line.
+/// Refuses an ID that cannot be used on the command line.
+fn check_id(id: &str) -> Result<(), String> {
+    let is_good = (4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+    if is_good { Ok(()) } else { Err("its `id` is not 4 to 64 letters and digits".to_owned()) }
+}
+
+/// Takes a record of cuts of power.
+fn powercut_of(record: PowercutRecord, json: &str) -> Result<What, String> {
+    check_id(&record.id)?;
+    Ok(What::Powercut { record: Box::new(record), json: json.to_owned() })
+}
+
+/// Takes a record of a run.
 fn record_of(record: RunRecord, json: &str) -> Result<What, String> {
-    let is_good = (4..=64).contains(&record.id.len()) && record.id.bytes().all(|b| b.is_ascii_alphanumeric());
-    if !is_good {
-        return Err("its `id` is not 4 to 64 letters and digits".to_owned());
-    }
+    check_id(&record.id)?;
     Ok(What::Record { record: Box::new(record), json: json.to_owned() })
 }
 
@@ -181,6 +201,8 @@ pub(super) fn export(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let figures = match document(&stored) {
             Ok(Document::Record(record)) => of_record(&record),
             Ok(Document::Fio(run)) => of_fio(&run),
+            // It has no figures of loads.
+            Ok(Document::Powercut(_)) => continue,
             Err(failure) => {
                 failure.show();
                 code = ExitCode::FAILURE;

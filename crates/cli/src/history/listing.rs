@@ -63,6 +63,7 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn words_of(entry: &Entry) -> String {
     match (entry.source, Mark::of_words(&entry.words)) {
         (Source::Fio, _) => NO_EVIDENCE.to_owned(),
+        (Source::Powercut, _) => entry.verdict.clone(),
         (Source::Trueio, Some(mark)) => format!("{} {}", mark.symbol(), entry.words),
         (Source::Trueio, None) => entry.verdict.clone(),
     }
@@ -81,7 +82,7 @@ fn entry_json(entry: &Entry) -> Value {
 /// A result of fio has no verdict: null, not an empty one.
 fn verdict_json(entry: &Entry) -> Value {
     match entry.source {
-        Source::Trueio => entry.verdict.clone().into(),
+        Source::Trueio | Source::Powercut => entry.verdict.clone().into(),
         Source::Fio => Value::Null,
     }
 }
@@ -149,7 +150,7 @@ pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             device.keys.first().map_or(String::new(), |(kind, value)| format!(", recognised by its {kind} {value}"));
         let _ = writeln!(out, "device  #{} {}{}", device.id, clean(&device.label), clean(&by));
     }
-    if on.is_empty() && entry.source == Source::Trueio && !entry.target.is_empty() {
+    if on.is_empty() && entry.source != Source::Fio && !entry.target.is_empty() {
         let _ = writeln!(out, "device  unknown: this record contains no identifier of its device");
     }
     if !entry.tags.is_empty() {
@@ -164,6 +165,10 @@ pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match document(&stored)? {
         Document::Record(record) => {
             out.push_str(&trueio_report::terminal(&record, &output::style_of(&std::io::stdout())));
+        }
+        Document::Powercut(record) => {
+            let style = output::style_of(&std::io::stdout());
+            out.push_str(&trueio_report::powercut_terminal(&record, &style));
         }
         Document::Fio(run) => out.push_str(&super::figures::fio_text(&run, entry)),
     }
@@ -183,7 +188,7 @@ pub(super) fn portable(stored: &Stored) -> Value {
     // fio's text is exported unchanged, because its ID is derived from it; so is a damaged record.
     let as_text = || Value::from(stored.json.as_str());
     let document = match entry.source {
-        Source::Trueio => serde_json::from_str(&stored.json).unwrap_or_else(|_| as_text()),
+        Source::Trueio | Source::Powercut => serde_json::from_str(&stored.json).unwrap_or_else(|_| as_text()),
         Source::Fio => as_text(),
     };
     json!({

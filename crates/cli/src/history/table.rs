@@ -108,7 +108,7 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
         Cell::Real(figure.cpu_ns_per_io),
         Cell::Text(match entry.source {
             Source::Trueio => figure.verdict.map(|verdict| verdict.to_string()),
-            Source::Fio => None,
+            Source::Fio | Source::Powercut => None,
         }),
         text(&figure.words),
         text(&figure.level),

@@ -3,21 +3,23 @@
 //! The load never waits for a single answer: numbers go out in batches, and each region may be ahead of the witness by a window. If
 //! the witness stops answering, the load stops.
 
+use super::record;
 use super::witness::{MAGIC, OWN_TOKENS, token_file};
-use super::{Request, open, read_regions, request_of, verdicts};
+use super::{Request, open, read_regions, request_of};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Outputs};
 use crate::powercut::subject::Subject;
 use crate::progress::Line;
 use clap::{Arg, ArgMatches, Command};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_cluster::frame::{self, FrameError};
 use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, TokenError, own_path};
+use trueio_model::PowercutWay;
 use trueio_model::units::format_count;
 use trueio_powercut::cut::{FromWitness, Load, MESSAGE_BYTES_MAX, Region, Stamp, ToWitness, Verdict, window_of};
 use trueio_report::{clean_lines, message};
@@ -226,6 +228,7 @@ fn confirm(
 pub(super) fn verify(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let target = matches.get_one::<PathBuf>("target").expect("clap requires it").to_string_lossy().into_owned();
     let what = "the round cannot be verified";
+    output::check(matches, std::iter::once(Path::new(&target)))?;
     let answer = Connection::open(matches)?.ask(&ToWitness::Verify);
     let round = match answer.map_err(|error| failure_of(what, &error))? {
         FromWitness::Round(round) if round.through.len() == round.plan.regions.len() => round,
@@ -233,6 +236,8 @@ pub(super) fn verify(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let stop = watch_signals();
     let mut subject = Subject::of_round(&target, &round.plan)?;
+    let outputs = Outputs::reserve(matches, std::iter::once(Path::new(&target)))?;
+    let started = record::started();
     // The witness knows the last number that was not at risk; the log has no other times.
     let Some(cut) = read_regions(&mut subject, Stamp { run: round.plan.run }, &round.logs(), |_| 0, stop)? else {
         return Err(Failure::with_code(1, "the check was interrupted: the round can be verified again"));
@@ -242,16 +247,17 @@ pub(super) fn verify(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let verified = ToWitness::Verified { round: round.number, checked: cut.checked };
     let answer =
         Connection::open(matches)?.ask(&verified).map_err(|error| failure_of("the round is not counted", &error))?;
-    let FromWitness::Total { standings, .. } = answer else {
+    let FromWitness::Total { cuts, standings } = answer else {
         return Err(failure_of("the round is not counted", &WitnessError::Unexpected));
     };
-    let [disk, methods @ ..] = &standings[..] else {
+    let [_, methods @ ..] = &standings[..] else {
         return Err(failure_of("the round is not counted", &WitnessError::Unexpected));
     };
     subject.release();
     if !is_lost && let Err(error) = subject.clean_up() {
         message!("warning: the folder of the run cannot be removed: {error}");
     }
-    output::print_all(&clean_lines(&verdicts(disk, methods)))?;
-    Ok(if disk.verdict == Verdict::Kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let record = record::record_of(subject.facts.clone(), PowercutWay::Witness, started, cuts, methods);
+    record::deliver(&record, "", outputs, matches)?;
+    Ok(if record.verdict == Verdict::Kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_direct::SyncMode;
-use trueio_model::{TargetFacts, units};
+use trueio_model::{DeviceIdentity, IdentityKind, TargetFacts, units};
 use trueio_powercut::cut::{Medium, Method, Order, Part, Place, Readback, Region, RoundPlan, lay_out};
 use trueio_powercut::{BLOCK_BYTES, DiskIdentity};
 use trueio_report::clean;
@@ -37,6 +37,8 @@ pub(super) struct Subject {
     pub(super) regions: Vec<Region>,
     /// Whether its disks declare a volatile write cache.
     pub(super) has_cache: Option<bool>,
+    /// The facts of the target when it was opened.
+    pub(super) facts: TargetFacts,
     presence: Presence,
 }
 
@@ -87,6 +89,7 @@ impl Subject {
             regions,
             has_cache: has_cache(&claimed.facts),
             presence: Presence::of(path, &claimed.facts),
+            facts: claimed.facts.clone(),
             place: PlaceOf::Disk { signatures: claimed.signatures.clone(), claimed: Some(Box::new(claimed)) },
         })
     }
@@ -122,6 +125,7 @@ impl Subject {
             regions,
             has_cache: has_cache(&facts),
             presence: Presence::of(path, &facts),
+            facts,
             place: PlaceOf::Folder { root, inode },
         })
     }
@@ -143,7 +147,7 @@ impl Subject {
             let facts = trueio_device::target_facts(&System::live(), Path::new(target));
             let facts = facts.map_err(|e| Failure::refused_by(&e, None))?;
             let place = PlaceOf::Folder { root, inode: found.ino() };
-            return Ok(Self::again(target, plan, Presence::of(target, &facts), place));
+            return Ok(Self::again(target, plan, facts, place));
         }
         let names = claimed::signatures_of(target)?;
         let names = (!names.is_empty()).then(|| names.join(","));
@@ -151,12 +155,12 @@ impl Subject {
         if claimed.identity != plan.identity {
             return Err(other("size, serial number or inode differ"));
         }
-        let presence = Presence::of(target, &claimed.facts);
+        let facts = claimed.facts.clone();
         let place = PlaceOf::Disk { signatures: claimed.signatures.clone(), claimed: Some(Box::new(claimed)) };
-        Ok(Self::again(target, plan, presence, place))
+        Ok(Self::again(target, plan, facts, place))
     }
 
-    fn again(target: &str, plan: &RoundPlan, presence: Presence, place: PlaceOf) -> Self {
+    fn again(target: &str, plan: &RoundPlan, facts: TargetFacts, place: PlaceOf) -> Self {
         Self {
             named: target.to_owned(),
             path: target.to_owned(),
@@ -164,7 +168,8 @@ impl Subject {
             identity: plan.identity.clone(),
             regions: plan.regions.clone(),
             has_cache: plan.has_cache,
-            presence,
+            presence: Presence::of(target, &facts),
+            facts,
         }
     }
 
@@ -175,9 +180,18 @@ impl Subject {
             target: self.named.clone(),
             is_folder: matches!(self.place, PlaceOf::Folder { .. }),
             identity: self.identity.clone(),
+            device: self.device(),
             has_cache: self.has_cache,
             regions,
         }
+    }
+
+    /// Returns what is known of the device, or its path if nothing is.
+    fn device(&self) -> String {
+        let identity = DeviceIdentity::of(&self.facts);
+        let kind = IdentityKind::ALL.into_iter().find(|kind| identity.get(*kind).is_some());
+        kind.and_then(|kind| Some(format!("{} {}", kind.name(), identity.get(kind)?)))
+            .unwrap_or_else(|| format!("path {}", self.named))
     }
 
     /// Returns whether the disk went away.

@@ -3,7 +3,6 @@
 //! A connection that does not send the magic and the token is closed without an answer. Each message is bounded in length and
 //! in number, and numbers that no machine of this program sends end the connection. One machine is armed at a time.
 
-use super::verdicts;
 use crate::failure::Failure;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
@@ -17,9 +16,10 @@ use std::time::{Duration, Instant};
 use trueio_cluster::frame;
 use trueio_cluster::range::cut;
 use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, TokenError};
+use trueio_model::PowercutMethod;
 use trueio_model::units::format_count;
-use trueio_powercut::cut::{FromWitness, MESSAGE_BYTES_MAX, ToWitness, Witness};
-use trueio_report::message;
+use trueio_powercut::cut::{FromWitness, MESSAGE_BYTES_MAX, Standing, ToWitness, Witness};
+use trueio_report::{message, powercut_verdicts};
 use trueio_run::machine::entropy;
 use trueio_run::watch_signals;
 
@@ -232,7 +232,8 @@ fn announce(answer: &FromWitness, is_armed: bool) {
         FromWitness::Armed { round } if is_armed => message!("round {round}: a machine is armed"),
         FromWitness::Total { cuts, standings } => {
             if let [disk, methods @ ..] = &standings[..] {
-                let text = format!("after {cuts} cuts\n{}", verdicts(disk, methods));
+                let methods: Vec<PowercutMethod> = methods.iter().filter_map(Standing::record).collect();
+                let text = format!("after {cuts} cuts\n{}", powercut_verdicts(disk.verdict, &disk.sentence, &methods));
                 // The round counts even if nothing reads this.
                 let _ = output::print_all(&trueio_report::clean_lines(&text));
             }

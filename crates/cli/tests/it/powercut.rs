@@ -3,6 +3,7 @@
 use crate::common::*;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use trueio_model::{Document, PowercutReach, PowercutRecord, PowercutVerdict};
 
 const SIZE: u64 = 64 << 20;
 /// What is used without `--methods`, and promises durability.
@@ -186,6 +187,21 @@ impl Stage {
     }
 }
 
+/// Checks the record of two cuts of a loop device: in the file of `--json` with its schema, and in the history.
+fn assert_is_recorded(sandbox: &Sandbox) {
+    let text = fs::read_to_string(sandbox.path("powercut.json")).expect("a record");
+    let record = PowercutRecord::from_json(&text).expect("a record");
+    assert_eq!((record.cuts, record.verdict), (2, PowercutVerdict::Kept));
+    assert_eq!(record.reach, PowercutReach::Memory, "{}", record.reach_reason);
+    let method = record.methods.iter().find(|method| method.name == "direct-fdatasync").expect("it was tested");
+    assert!(method.flushes && method.figures.cuts_at_risk == 2 && method.figures.at_risk >= 40, "{method:?}");
+    let listed = sandbox.run(&["history", "--kind", "powercut", "--json", "-"]);
+    assert!(listed.out.contains(&record.id) && listed.out.contains("\"verdict\": \"kept\""), "{listed:?}");
+    // The runner of the sandbox compares it with its schema.
+    let shown = sandbox.run(&["report", &record.id, "--json", "-"]);
+    assert_eq!(PowercutRecord::from_json(&shown.out).expect("a record"), record);
+}
+
 /// Returns the first word of a method's verdict.
 fn verdict<'a>(ran: &'a Ran, method: &str) -> &'a str {
     let line = ran.out.lines().find(|line| line.split_whitespace().next() == Some(method));
@@ -199,11 +215,13 @@ fn an_honest_disk_keeps_what_it_acknowledged() {
         return;
     }
     let Some(mut stage) = Stage::new() else { return };
-    let running = stage.start("none", &["--cuts", "2"]);
+    let running = stage.start("none", &["--cuts", "2", "--json", "powercut.json"]);
     stage.cut(&running);
     stage.cut(&running);
     let (ran, _) = running.wait();
     ran.assert_code(0);
+    assert_is_recorded(&stage.sandbox);
+    assert!(ran.out.contains("\nNot the disk: "), "{ran:?}");
     assert!(ran.out.starts_with("Kept: no acknowledged write was lost in 2 cuts, "), "{ran:?}");
     assert!(ran.out.contains("below 78 % a cut with 95 % confidence; 3 cuts bring it below 64 %"), "{ran:?}");
     for method in METHODS {

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::time::Duration;
+use trueio_model::{Document, PowercutRecord, PowercutVerdict, PowercutWay};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const MAGIC: &[u8; 16] = b"trueio-powercut\n";
@@ -88,6 +89,18 @@ fn what_the_witness_knows_is_verified_after_the_machine_ended() {
         assert_eq!(ran.out.contains(" held zeros"), is_damaged, "{ran:?}");
     }
     stage.verify().assert_refused(&["no round was armed"]);
+    // Each verification keeps a record of all rounds so far.
+    let listed = stage.sandbox.run(&["history", "--kind", "powercut", "--json", "-"]);
+    let entries: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+    let ids: Vec<&str> = entries.as_array().expect("a list").iter().filter_map(|entry| entry["id"].as_str()).collect();
+    let records = ids.iter().map(|id| stage.sandbox.run(&["report", id, "--json", "-"]).out);
+    let mut found: Vec<(u64, PowercutVerdict, PowercutWay)> = records
+        .map(|text| PowercutRecord::from_json(&text).expect("a record"))
+        .map(|record| (record.cuts, record.verdict, record.way))
+        .collect();
+    found.sort_by_key(|(cuts, ..)| *cuts);
+    let way = PowercutWay::Witness;
+    assert_eq!(found, [(1, PowercutVerdict::CannotTell, way), (2, PowercutVerdict::Lost, way)]);
     stage.witness.signal(libc::SIGTERM);
     let (ran, _) = stage.witness.wait();
     ran.assert_code(0);

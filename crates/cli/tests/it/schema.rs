@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trueio_model::{
     CAPACITY_FORMAT, CAPACITY_VERSION, COMPARISON_FORMAT, COMPARISON_VERSION, CapacityRecord, Comparison,
-    RECORD_FORMAT, RECORD_VERSION, RunRecord, STUDY_FORMAT, STUDY_VERSION, StudyRecord, TREND_FORMAT, TREND_VERSION,
-    Trend,
+    POWERCUT_FORMAT, POWERCUT_VERSION, PowercutRecord, RECORD_FORMAT, RECORD_VERSION, RunRecord, STUDY_FORMAT,
+    STUDY_VERSION, StudyRecord, TREND_FORMAT, TREND_VERSION, Trend,
 };
 use trueio_testkit::{Sandbox, schema_violations, undescribed_fields};
 
@@ -60,6 +60,7 @@ fn the_kept_schemas_are_those_of_the_types_and_what_the_program_prints() {
         ("comparison", COMPARISON_VERSION, rendered::<Comparison>("comparison", COMPARISON_FORMAT, COMPARISON_VERSION)),
         ("study", STUDY_VERSION, rendered::<StudyRecord>("study", STUDY_FORMAT, STUDY_VERSION)),
         ("capacity", CAPACITY_VERSION, rendered::<CapacityRecord>("capacity", CAPACITY_FORMAT, CAPACITY_VERSION)),
+        ("powercut", POWERCUT_VERSION, rendered::<PowercutRecord>("powercut", POWERCUT_FORMAT, POWERCUT_VERSION)),
         ("trend", TREND_VERSION, rendered::<Trend>("trend", TREND_FORMAT, TREND_VERSION)),
     ];
     let sandbox = Sandbox::new();

@@ -60,6 +60,19 @@ impl LossKind {
         LossKind::Unreadable,
     ];
 
+    /// Returns the name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            LossKind::Older => "older",
+            LossKind::Torn => "torn",
+            LossKind::Zeros => "zeros",
+            LossKind::OtherBlock => "other_block",
+            LossKind::Missing => "missing",
+            LossKind::Changed => "changed",
+            LossKind::Unreadable => "unreadable",
+        }
+    }
+
     /// Returns the words after a number of blocks: `held an older value`.
     pub fn words(self) -> &'static str {
         match self {

@@ -11,11 +11,12 @@ use super::method::Method;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trueio_model::units::format_count;
+use trueio_model::{PowercutFigures, PowercutMethod};
+
+pub use trueio_model::{CUT_AT_RISK_MIN as AT_RISK_MIN, PowercutVerdict as Verdict};
 
 /// Confidence of the bounds.
 pub const CONFIDENCE: f64 = 0.95;
-/// A cut with fewer acknowledged writes at risk is not counted for a method.
-pub const AT_RISK_MIN: u64 = 20;
 /// Numbers of cuts that are proposed.
 const CUTS: [u64; 7] = [3, 10, 30, 60, 150, 300, 3_000];
 /// Losses that are described one by one.
@@ -68,32 +69,6 @@ pub struct Tally {
     methods: BTreeMap<Method, MethodTally>,
 }
 
-/// What cuts show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// No acknowledged write was lost, and writes were at risk.
-    Kept,
-    /// Acknowledged writes were lost.
-    Lost,
-    /// Nothing was at risk.
-    CannotTell,
-    /// The method asks for no durability.
-    Counted,
-}
-
-impl Verdict {
-    /// Returns its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Kept => "kept",
-            Verdict::Lost => "lost",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::Counted => "counted",
-        }
-    }
-}
-
 /// A verdict with its sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
@@ -103,6 +78,23 @@ pub struct Standing {
     pub verdict: Verdict,
     /// Its reason, with the figures.
     pub sentence: String,
+    /// The figures; of the disk there are none.
+    #[serde(default)]
+    pub figures: PowercutFigures,
+}
+
+impl Standing {
+    /// Returns the part of a record; `None` of the disk.
+    pub fn record(&self) -> Option<PowercutMethod> {
+        let method = self.method?;
+        Some(PowercutMethod {
+            name: method.name().to_owned(),
+            flushes: method.is_durable() && method.flushes() == Some(true),
+            verdict: self.verdict,
+            sentence: self.sentence.clone(),
+            figures: self.figures.clone(),
+        })
+    }
 }
 
 impl Tally {
@@ -161,7 +153,16 @@ impl Tally {
             );
             (Verdict::Kept, sentence)
         };
-        Standing { method: Some(method), verdict, sentence }
+        let lost = tally.lost.0.iter().map(|(kind, count)| (kind.name().to_owned(), *count)).collect();
+        let figures = PowercutFigures {
+            cuts: tally.cuts,
+            cuts_at_risk: tally.cuts_at_risk,
+            cuts_with_loss: tally.cuts_with_loss,
+            acknowledged: tally.acknowledged,
+            at_risk: tally.at_risk,
+            lost,
+        };
+        Standing { method: Some(method), verdict, sentence, figures }
     }
 
     /// Returns why the cuts prove nothing.
@@ -234,7 +235,7 @@ pub fn disk_standing(standings: &[Standing]) -> Standing {
         let reason = of(Verdict::CannotTell).next().map_or("no method was tested", |standing| &standing.sentence);
         (Verdict::CannotTell, reason.to_owned())
     };
-    Standing { method: None, verdict, sentence }
+    Standing { method: None, verdict, sentence, figures: PowercutFigures::default() }
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 << 10;
 /// Positions of a region at most, in a round of a peer.
 const POSITIONS_MAX: u64 = 1 << 32;
 
+/// Devices whose rounds a witness adds up at a time.
+const TALLIES_MAX: usize = 64;
+
 /// Returns how many writes a region may be ahead of the witness: a quarter of its positions, because blocks with a write that is
 /// under way are not judged.
 pub fn window_of(region: &Region) -> u64 {
@@ -42,6 +45,8 @@ pub struct RoundPlan {
     pub is_folder: bool,
     /// The disk or the file.
     pub identity: DiskIdentity,
+    /// The device, by what is known of it: rounds of one device are added up.
+    pub device: String,
     /// Whether its disks declare a volatile write cache.
     pub has_cache: Option<bool>,
     /// The regions.
@@ -116,7 +121,7 @@ pub enum FromWitness {
     Noted,
     /// The round that was cut.
     Round(Round),
-    /// All rounds so far: the disk first, then each method.
+    /// All rounds of the device so far: the disk first, then each method.
     Total {
         /// Rounds.
         cuts: u64,
@@ -173,7 +178,8 @@ struct Armed {
 pub struct Witness {
     rounds: u64,
     armed: Option<Armed>,
-    tally: Option<Tally>,
+    /// By device, and whether a folder or the device itself was written; the last verified one last.
+    tallies: Vec<((String, bool), Tally)>,
 }
 
 impl Witness {
@@ -291,7 +297,15 @@ impl Witness {
     fn add(&mut self, round: u64, checked: BTreeMap<Method, Checked>) -> Result<FromWitness, Offence> {
         let armed = self.armed.take_if(|armed| armed.number == round && armed.connection.is_none());
         let armed = armed.ok_or(Offence::OtherRound(round))?;
-        let tally = self.tally.get_or_insert_with(|| Tally::new(armed.plan.has_cache));
+        let key = (armed.plan.device, armed.plan.is_folder);
+        // One that was not verified for the longest time makes room.
+        let known = self.tallies.iter().position(|(known, _)| *known == key);
+        let entry = known.map_or_else(|| (key, Tally::new(armed.plan.has_cache)), |index| self.tallies.remove(index));
+        if self.tallies.len() >= TALLIES_MAX {
+            self.tallies.remove(0);
+        }
+        self.tallies.push(entry);
+        let (_, tally) = self.tallies.last_mut().expect("it was added");
         tally.add(&Cut { checked });
         let methods = tally.standings();
         let standings = std::iter::once(disk_standing(&methods)).chain(methods).collect();
@@ -310,6 +324,7 @@ mod tests {
             target: "/dev/sdx".to_owned(),
             is_folder: false,
             identity: DiskIdentity { size_bytes: 1 << 30, model: None, serial: None, wwid: None, inode: None },
+            device: "serial 1".to_owned(),
             has_cache: Some(true),
             regions: lay_out(&[Method::DirectFdatasync, Method::Direct], 1 << 18, 1024).expect("room"),
         }
@@ -349,6 +364,29 @@ mod tests {
         let Ok(FromWitness::Total { cuts, standings }) = witness.handle(2, verified, 40_000) else { panic!("a total") };
         assert_eq!((cuts, standings.len()), (1, 2));
         assert_eq!(witness.handle(2, ToWitness::Verified { round: 1, checked }, 41_000), Err(Offence::OtherRound(1)));
+    }
+
+    /// Goal: rounds of one device are added up, and those of another one are not among them.
+    #[test]
+    fn each_device_has_its_own_total() {
+        let mut witness = Witness::default();
+        let mut round = |device: &str, is_folder: bool| {
+            let plan = RoundPlan { device: device.to_owned(), is_folder, ..plan() };
+            let armed = witness.handle(1, ToWitness::Arm { plan, discards: false }, 0);
+            let Ok(FromWitness::Armed { round }) = armed else { panic!("{armed:?}") };
+            witness.closed(1);
+            let checked = Checked { acknowledged: 100, at_risk: 50, ..Checked::default() };
+            let checked = BTreeMap::from([(Method::DirectFdatasync, checked)]);
+            let total = witness.handle(2, ToWitness::Verified { round, checked }, 0);
+            let Ok(FromWitness::Total { cuts, standings }) = total else { panic!("{total:?}") };
+            assert_eq!((standings[1].figures.cuts, standings[1].figures.at_risk), (cuts, 50 * cuts));
+            cuts
+        };
+        assert_eq!([round("a", false), round("a", false), round("b", false), round("a", true)], [1, 2, 1, 1]);
+        for other in 0..TALLIES_MAX - 1 {
+            round(&other.to_string(), true);
+        }
+        assert_eq!((round("a", true), round("b", false)), (2, 1), "the longest unused ones were forgotten");
     }
 
     /// Goal: numbers of a replay, of another round or connection, and impossible ones end the connection and change nothing.

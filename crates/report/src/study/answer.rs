@@ -3,8 +3,12 @@
 //! Its sentences are those of the study, which take only samples that count. A row whose figures the evidence contradicts has none.
 
 use super::words;
+use crate::powercut::power_loss_sentence;
 use crate::verdicts::Mark;
-use trueio_model::{AnsweredFigure, DocumentAnswer, Statistic, StudyMetric, StudyRecord, StudyRow, Verdict};
+use trueio_model::{
+    AnsweredFigure, DocumentAnswer, DurabilityKind, Ground, Statement, StatementKind, Statistic, StudyMetric,
+    StudyRecord, StudyRow, Verdict,
+};
 
 /// Answers a study.
 pub fn study_answer(study: &StudyRecord) -> DocumentAnswer {
@@ -14,12 +18,27 @@ pub fn study_answer(study: &StudyRecord) -> DocumentAnswer {
     DocumentAnswer {
         headline: modes().flat_map(|mode| mode.answers.iter().map(move |text| of_mode(&mode.name, text))).collect(),
         figures: modes().flat_map(|mode| mode.rows.iter().flat_map(move |row| figures(&mode.name, row))).collect(),
-        statements: Vec::new(),
+        statements: power_loss(study).into_iter().collect(),
         doubts: modes()
             .flat_map(|mode| words::doubts(mode).into_iter().map(move |text| of_mode(&mode.name, &text)))
             .collect(),
         next_steps: Vec::new(),
     }
+}
+
+/// Returns what earlier cuts of power show of the rows that asked for stable storage: it rests on those that are confirmed.
+pub(super) fn power_loss(study: &StudyRecord) -> Option<Statement> {
+    let found = study.power_loss.as_deref()?;
+    let asks = |row: &&StudyRow| {
+        row.durability.as_ref().is_some_and(|d| matches!(d.is, DurabilityKind::Shown | DurabilityKind::Declared))
+    };
+    let rows = study.modes.iter().flat_map(|mode| mode.rows.iter().filter(asks).map(move |row| (mode, row)));
+    let grounds = rows.map(|(mode, row)| Ground {
+        load: format!("{}: {}", mode.name, row.name),
+        verdict: Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks),
+    });
+    let confirmed = grounds.filter(|ground| ground.verdict == Mark::Confirmed).collect();
+    Statement::on(StatementKind::PowerLoss, power_loss_sentence(found), confirmed)
 }
 
 /// Returns the unit in which documents of studies hold a metric; empty for a count.

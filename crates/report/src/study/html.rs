@@ -1,5 +1,6 @@
 //! A study as one self-contained HTML page, in the style of a record's page.
 
+use super::answer::power_loss;
 use super::words::{self, Line};
 use super::{plots, words::metric_title};
 use crate::badge::Badge;
@@ -30,6 +31,7 @@ pub fn study_html(study: &StudyRecord) -> String {
         facts: facts.map(|(name, text)| (name.to_owned(), cleaned(&text))).collect(),
         modes: study.modes.iter().map(|mode| PageMode::of(study, mode)).collect(),
         lists: [
+            ("Power loss", power_loss(study).iter().map(|one| one.sentence().to_owned()).collect()),
             ("Implausible published figures", source.impossible.iter().map(|one| one.sentence.clone()).collect()),
             ("Units that the source labels wrongly", source.corrections.clone()),
             ("Limits of the source's method", source.doubts.clone()),

@@ -1,5 +1,6 @@
 //! A study as Markdown: what follows, and every figure next to the published one.
 
+use super::answer::power_loss;
 use super::words::{self, metric_title};
 use crate::badge::Badge;
 use crate::markdown::escaped;
@@ -18,6 +19,9 @@ pub fn study_markdown(study: &StudyRecord) -> String {
     out.push_str(&format!("{}\n", escaped(&study.question)));
     if let Some(sentence) = crate::words::outcome_sentence(&study.outcome) {
         out.push_str(&format!("\n**{}**\n", escaped(&sentence)));
+    }
+    if let Some(statement) = power_loss(study) {
+        out.push_str(&format!("\n{}\n", escaped(statement.sentence())));
     }
     for mode in &study.modes {
         let title = words::titled(study, &format!("{}: {}", mode.name, mode.title));

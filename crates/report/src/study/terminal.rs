@@ -1,5 +1,6 @@
 //! A study as text for a terminal, its progress line, and the source's row format.
 
+use super::answer::power_loss;
 use super::words::{self, Line};
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of};
@@ -13,6 +14,8 @@ pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
     for mode in &study.modes {
         mode_of(&mut page, study, mode);
     }
+    let power_loss: Vec<String> = power_loss(study).iter().map(|one| one.sentence().to_owned()).collect();
+    page.list("Power loss", &power_loss);
     page.list("Implausible published figures", &words::impossible(study));
     page.list("Units that the source labels wrongly", &study.source.corrections);
     page.list("Limits of the source's method", &study.source.doubts);

@@ -512,6 +512,7 @@ pub fn baseline(seconds: u64) -> RunRecord {
         started_at: "2026-11-20T20:28:32Z".into(),
         kind: "baseline".into(),
         cluster: None,
+        power_loss: None,
         answer: None,
         command: vec!["trueio".into(), "baseline".into(), "/mnt/data".into()],
         tool: ToolFacts { name: "trueio".into(), version: "0.1.0".into(), build: "release".into() },

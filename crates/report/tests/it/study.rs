@@ -5,12 +5,13 @@ use crate::fixture;
 
 use proptest::prelude::*;
 use trueio_model::{
-    Agreement, Contrast, Durability, DurabilityKind, EvidenceLevel, Impossible, Outcome, PublishedFigure,
-    PublishedRatio, RatioHere, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric, StudyMode,
-    StudyRecord, StudyRow, StudySample, StudySource, Verdict,
+    Agreement, Contrast, Durability, DurabilityKind, EvidenceLevel, Impossible, Outcome, PowerLoss, PowercutReach,
+    PublishedFigure, PublishedRatio, RatioHere, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric,
+    StudyMode, StudyRecord, StudyRow, StudySample, StudySource, Verdict,
 };
 use trueio_report::{
-    Style, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,
+    Style, parse_study, study_answer, study_html, study_json, study_markdown, study_progress, study_rows,
+    study_terminal,
 };
 
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\"&";
@@ -126,7 +127,48 @@ fn record() -> StudyRecord {
             answers: vec![HOSTILE.to_owned()],
         }],
         outcome: Outcome::Complete,
+        power_loss: None,
         answer: None,
+    }
+}
+
+/// Goal: earlier cuts of power are stated in each output if a row that asked for stable storage is confirmed, and in none otherwise.
+#[test]
+fn cuts_of_power_are_stated_with_confirmed_rows_that_asked_for_stable_storage() {
+    let found = PowerLoss {
+        record_id: "a1".to_owned(),
+        started_at: "2026-12-03T20:28:32Z".to_owned(),
+        is_kept: true,
+        reach: PowercutReach::Disk,
+        reach_reason: String::new(),
+        cuts: 10,
+        methods: vec!["direct-fdatasync".to_owned()],
+        at_risk: 48_210,
+        acknowledged: 60_000,
+        lost: 0,
+        opposed_by: None,
+    };
+    let sentence = "Commits survive power loss: proved by 10 cuts on 2026-12-03 (level E4); none of 48,210";
+    let stated = |is: DurabilityKind, verdict: Verdict, found: Option<&PowerLoss>| {
+        let mut study = record();
+        study.power_loss = found.map(|found| Box::new(found.clone()));
+        for row in &mut study.modes[0].rows {
+            (row.verdict, row.durability) = (Some(verdict), Some(Durability { is, source: String::new() }));
+        }
+        let answered = study_answer(&study).statements.len();
+        let page = study_html(&study).split("<script").next().unwrap_or_default().to_owned();
+        for text in [study_terminal(&study, &STYLE).replace("\n  ", " "), study_markdown(&study), page] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(text.contains(sentence), answered == 1, "{is:?} {verdict:?}: {text}");
+        }
+        answered == 1
+    };
+    assert!(stated(DurabilityKind::Shown, Verdict::Supported, Some(&found)));
+    assert!(!stated(DurabilityKind::Shown, Verdict::Supported, None));
+    assert!(!stated(DurabilityKind::NotAsked, Verdict::Supported, Some(&found)));
+    assert!(!stated(DurabilityKind::Refuted, Verdict::Supported, Some(&found)));
+    for verdict in [Verdict::Unverified, Verdict::Suspect, Verdict::Contradicted] {
+        assert!(!stated(DurabilityKind::Shown, verdict, Some(&found)), "{verdict:?}");
     }
 }
 
