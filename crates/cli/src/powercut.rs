@@ -8,6 +8,7 @@ mod media;
 mod presence;
 mod record;
 mod remote;
+mod replay;
 mod subject;
 mod witness;
 
@@ -53,6 +54,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         .subcommand(remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM))).arg(
             flags::switch("discard", "Forget a round that was not verified"),
         ))
+        .subcommand(replay::arguments(Command::new("replay").about(replay::ABOUT)))
         .subcommand(record::outputs(remote::with_witness(
             Command::new("verify").about(remote::ABOUT_VERIFY).arg(target()),
         )))
@@ -136,6 +138,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("witness", arguments)) => witness::command(arguments),
         Some(("arm", arguments)) => remote::arm(arguments),
         Some(("verify", arguments)) => remote::verify(arguments),
+        Some(("replay", arguments)) => replay::command(arguments),
         _ => by_hand(matches),
     }
 }

@@ -12,6 +12,7 @@ pub mod cut;
 mod examine;
 mod layout;
 mod pattern;
+pub mod replay;
 mod sector;
 mod undo;
 mod verdict;

@@ -2,4 +2,5 @@
 
 mod cuts;
 mod disks;
+mod replay;
 mod undo;
