@@ -3,6 +3,7 @@
 //! By hand: writes each method's region, waits for the disk to vanish, waits until it is back, and reads back what was
 //! acknowledged. The acknowledgements are in the memory of this machine, which keeps its power.
 
+mod disk;
 mod folder;
 mod media;
 mod presence;
@@ -54,6 +55,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         .subcommand(remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM))).arg(
             flags::switch("discard", "Forget a round that was not verified"),
         ))
+        .subcommand(disk::arguments(Command::new("disk").about(disk::ABOUT)))
         .subcommand(replay::arguments(Command::new("replay").about(replay::ABOUT)))
         .subcommand(record::outputs(remote::with_witness(
             Command::new("verify").about(remote::ABOUT_VERIFY).arg(target()),
@@ -138,6 +140,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("witness", arguments)) => witness::command(arguments),
         Some(("arm", arguments)) => remote::arm(arguments),
         Some(("verify", arguments)) => remote::verify(arguments),
+        Some(("disk", arguments)) => disk::command(arguments),
         Some(("replay", arguments)) => replay::command(arguments),
         _ => by_hand(matches),
     }

@@ -8,6 +8,7 @@
 //! Does no I/O of its own: the caller passes a [`Disk`], a writer and a reader. Targets are claimed and checked by
 //! `trueio-run`, as for every command that writes.
 
+mod cache;
 pub mod cut;
 mod examine;
 mod layout;
@@ -17,6 +18,7 @@ mod sector;
 mod undo;
 mod verdict;
 
+pub use cache::{CutLoss, LosableCache, Medium};
 pub use examine::{Disk, Examination, ExamineError, Findings, Keeper, Span, Stage, Watch};
 pub use layout::{BLOCKS_MIN, CONFIDENCE, Extent, Layout, MISSING_SHARE, missing_share_max, sample_count};
 pub use pattern::{Content, Pattern};

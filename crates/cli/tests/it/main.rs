@@ -58,6 +58,7 @@ mod neighbours;
 mod outputs;
 mod owners;
 mod powercut;
+mod powercut_disk;
 mod powercut_record;
 mod powercut_replay;
 mod powercut_witness;

@@ -9,9 +9,13 @@ pub(crate) fn serve(machine: &mut Machine, arguments: &str) -> (String, String) 
 
 /// As [`serve`], by a command that becomes the named one.
 pub(crate) fn serve_by(machine: &mut Machine, command: &str, arguments: &str) -> (String, String) {
+    started(machine, &format!("{command} trueio usb serve --foreground {arguments}"))
+}
+
+/// Starts a server that prints its block device when it can be used; returns the device and the process.
+pub(crate) fn started(machine: &mut Machine, command: &str) -> (String, String) {
     machine.ok("rm -f /tmp/device /tmp/said");
-    let process = machine
-        .ok(&format!("{command} trueio usb serve --foreground {arguments} > /tmp/device 2> /tmp/said & echo $!"));
+    let process = machine.ok(&format!("{command} > /tmp/device 2> /tmp/said & echo $!"));
     // The device is printed when it runs; a server that ends early is reported with its reason.
     machine.ok(&format!(
         "while ! [ -s /tmp/device ]; do if ! kill -0 {process} 2>/dev/null; then cat /tmp/said >&2; exit 1; fi; sleep 0.1; done"

@@ -1,5 +1,6 @@
 //! The integration tests of this crate: one program, one module a file.
 
+mod cache;
 mod cuts;
 mod disks;
 mod replay;
