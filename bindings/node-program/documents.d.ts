@@ -834,7 +834,7 @@ export interface Figure {
 }
 
 /** The users that may use a file that a job creates. */
-export type FileAccess = "private" | "umask";
+export type FileAccess = "private" | "umask" | "group";
 
 /** A file or device under test. */
 export interface FilePlan {
@@ -1027,6 +1027,8 @@ export interface Handling {
   new_files?: FileAccess;
   /** The files are removed before each further pass over all of them, and created again, empty; within the measured part. */
   remakes_each_pass?: boolean;
+  /** Files that an earlier job of the run created are emptied before the phase, and keep their length. */
+  renews_files?: boolean;
   /** The system call that reads the status of files. */
   stat?: StatCall;
   /** The expected lifetime of what is written, which the kernel keeps with the file and passes on to the disk. */
@@ -1233,6 +1235,8 @@ export interface JobRecord {
   achieved_depth?: number | null;
   /** I/Os that were due but not issued when the job ended (open loop only). */
   backlog_count: number;
+  /** Time of closing them after it, as `JobRecord::open_ns`. */
+  close_ns?: number | null;
   /** The evaluation of the job's steady-state criterion, if it has one; jobs of one group have equal ones. */
   criterion?: CriterionRecord | null;
   /** The search for a queue depth of each worker, if the job had a latency target. */
@@ -1245,6 +1249,8 @@ export interface JobRecord {
   failures: Array<IoFailure>;
   /** The job's name. */
   name: string;
+  /** Time of creating and opening the job's files before its measured part, in nanoseconds: of several ranks, the longest. Missing for engines without files, and in records of earlier versions. */
+  open_ns?: number | null;
   /** Figures of each kind of operation of the job. */
   ops: Array<OpRecord>;
   /** How late a paced I/O was submitted although a slot was free; empty without a pace. */
@@ -1505,6 +1511,8 @@ export interface NameSet {
   file_bytes: number;
   /** Items are in directories of the lowest level only. */
   in_leaves: boolean;
+  /** What is read from a file is compared with what a job with the same seed wrote. */
+  is_compared?: boolean;
   /** This process creates the directory, and removes it and the names at the end of the run. */
   is_made_here: boolean;
   /** A job of the run creates names, so the directory is new. */
@@ -1517,6 +1525,10 @@ export interface NameSet {
   owner: number;
   /** What the run created stays. */
   stays: boolean;
+  /** Each new file is flushed before it is closed. */
+  syncs_files?: boolean;
+  /** A sync call of the job flushes the filesystem of the directory (syncfs(2)). */
+  syncs_filesystem?: boolean;
 }
 
 /** A property that only one kind of layer has, as text. */

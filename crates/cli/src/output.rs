@@ -172,7 +172,11 @@ pub(crate) fn deliver_as(
 ) -> Result<ExitCode, Failure> {
     let mut results = Vec::new();
     let text = made("the results", || match (is_json_to_stdout(matches), printer) {
-        (true, _) => format!("{}\n", trueio_report::json(record)),
+        (true, printer) => {
+            // It writes warnings, too.
+            printer.map(|print| print(record));
+            format!("{}\n", trueio_report::json(record))
+        }
         (false, Some(print)) => print(record),
         (false, None) => text_of(record, matches),
     });

@@ -2,9 +2,11 @@
 //! rank whose region, names and I/Os a job uses.
 
 use trueio_job::options::limits::rows::{COMPLETE_IOS_OF, REPEAT_IOS_OF};
-use trueio_job::options::target::rows::{NAME_DIRECTORY, RANK_PLACE, RANK_SHIFT, RANK_SHIFT_BY, ShiftBy};
+use trueio_job::options::target::rows::{
+    NAME_DIRECTORY, RANK_PLACE, RANK_SHIFT, RANK_SHIFT_BY, RANK_SHIFT_SEED, ShiftBy,
+};
 use trueio_job::row;
-use trueio_model::{JobSpec, Origin};
+use trueio_model::{JobSpec, Origin, mix64};
 
 /// A rank among the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +29,16 @@ impl Place {
 
     /// Returns the rank whose region, names and I/Os a job uses: this one, or another by `rank_shift`.
     pub(crate) fn of(&self, spec: &JobSpec) -> u32 {
-        let stride = match RANK_SHIFT_BY.value_in(spec) {
-            ShiftBy::Rank => 1,
-            ShiftBy::Host => self.host_stride,
+        let count = u64::from(RANK_SHIFT.value_in(spec));
+        let shift = match RANK_SHIFT_BY.value_in(spec) {
+            ShiftBy::Rank => count,
+            ShiftBy::Host => count * u64::from(self.host_stride),
+            ShiftBy::Random => {
+                let min = count.min(u64::from(self.size) - 1);
+                let drawn = mix64(RANK_SHIFT_SEED.value_in(spec) ^ mix64(u64::from(self.rank)));
+                min + drawn % (u64::from(self.size) - min)
+            }
         };
-        let shift = u64::from(RANK_SHIFT.value_in(spec)) * u64::from(stride);
         ((u64::from(self.rank) + shift) % u64::from(self.size)) as u32
     }
 }

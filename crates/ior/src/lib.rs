@@ -14,9 +14,12 @@ mod figures;
 pub mod ior;
 mod job_file;
 pub mod mdtest;
+#[cfg(test)]
+mod public_parsers;
 mod words;
 pub mod written;
 
+pub use figures::warnings;
 pub use job_file::job_file;
 
 use trueio_model::JobSpec;

@@ -8,8 +8,8 @@
 pub mod output;
 
 use crate::words::{Fate, Given, Known, number, read, size};
-use crate::{Lowered, job};
-use trueio_model::{JobSpec, Origin};
+use crate::{Lowered, figures, job};
+use trueio_model::{JobSpec, Origin, RunRecord};
 
 /// A command line of mdtest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,22 @@ pub struct Mdtest {
     pub read_bytes: u64,
     /// Names in random order in stat (`-R`), and the seed.
     pub seed: Option<u64>,
+    /// Seconds after which the creation of files ends (`-W`); all tasks then create as many as the one with the most.
+    pub deadline_s: u64,
+    /// Where the number of items that each task has created is kept (`-x`).
+    pub status_file: Option<String>,
+    /// Items that each task uses of those that an earlier command created; `None`: all.
+    pub reached_items: Option<u64>,
+    /// Each new file is flushed (`-y`).
+    pub syncs_files: bool,
+    /// The filesystem is flushed at the end of each phase that changes it (`-Y`).
+    pub syncs_phases: bool,
+    /// What is read is compared (`-X`).
+    pub is_compared: bool,
+    /// The seed of the content (`-G`).
+    pub content_seed: u64,
+    /// Seconds before each iteration (`-p`).
+    pub delay_s: u64,
     /// Rates are printed.
     pub prints_rate: bool,
     /// Times are printed (`-Z`, `-P`).
@@ -55,6 +71,10 @@ const STRIDE_MAX: u64 = (1 << 20) / 3;
 
 /// The phase that reads files.
 pub(crate) const FILE_READ: &str = "file-read";
+/// The phase that creates files.
+pub(crate) const FILE_CREATE: &str = "file-create";
+/// The phase in which all tasks create as many as the one with the most, after the deadline.
+pub(crate) const FILE_CREATE_REST: &str = "file-create-rest";
 
 const fn used(letter: char, takes_value: bool) -> Known {
     Known { letter, name: "", takes_value, fate: Fate::Used }
@@ -74,9 +94,7 @@ const fn long(name: &'static str, takes_value: bool, fate: Fate) -> Known {
 
 const RANKS: &str = "the ranks are those that the launcher starts";
 const RANKS_HINT: &str = "start that many: `mpirun -n N trueio mdtest …`";
-const STONEWALL: &str = "metadata phases end when all items are done";
-const STONEWALL_HINT: &str = "set fewer items with `-n`";
-const DATA: &str = "the content of files is random, and is not compared";
+const DATA: &str = "the content of files is random, so that no layer can leave it out";
 
 /// The most items of a task: the range of the option that counts files.
 const ITEMS_MAX: u64 = 1 << 32;
@@ -93,7 +111,7 @@ const KNOWN: &[Known] = &[
     used('E', false),
     refused('f', true, RANKS, RANKS_HINT),
     used('F', false),
-    noted('G', true, DATA),
+    used('G', true),
     used('i', true),
     used('I', true),
     refused('k', false, "files are created by open(2)", "leave it out"),
@@ -101,7 +119,7 @@ const KNOWN: &[Known] = &[
     used('L', false),
     used('n', true),
     used('N', true),
-    refused('p', true, "iterations follow each other at once", "leave it out"),
+    used('p', true),
     used('P', false),
     used('r', false),
     used('R', false),
@@ -114,23 +132,17 @@ const KNOWN: &[Known] = &[
     noted('v', false, "`trueio report` prints every detail of the record"),
     noted('V', true, "`trueio report` prints every detail of the record"),
     used('w', true),
-    refused('W', true, STONEWALL, STONEWALL_HINT),
-    refused('x', true, STONEWALL, STONEWALL_HINT),
-    refused('X', false, DATA, "leave it out"),
-    refused(
-        'y',
-        false,
-        "files are not flushed one by one",
-        "`--explain`, add `fsync = 1` (the directory) to the job, `trueio run`",
-    ),
-    refused('Y', false, "sync(2) flushes what other programs wrote, too", "leave it out"),
+    used('W', true),
+    used('x', true),
+    Known { letter: 'X', name: "verify-read", takes_value: false, fate: Fate::Used },
+    used('y', false),
+    used('Y', false),
     used('z', true),
     used('Z', false),
     long("random-seed", true, Fate::Used),
     long("print-all-procs", false, Fate::Noted("`trueio mdtest --json FILE …` has every rank")),
     long("showRankStatistics", false, Fate::Noted("`trueio mdtest --json FILE …` has every rank")),
     long("dataPacketType", true, Fate::Noted(DATA)),
-    long("verify-read", false, Fate::Refused(DATA, "leave it out")),
     long("verify-write", false, Fate::Refused(DATA, "leave it out")),
     long("run-cmd-before-phase", true, Fate::Refused("no program is started", "leave it out")),
     long("run-cmd-after-phase", true, Fate::Refused("no program is started", "leave it out")),
@@ -165,6 +177,14 @@ impl Default for Mdtest {
             write_bytes: 0,
             read_bytes: 0,
             seed: None,
+            deadline_s: 0,
+            status_file: None,
+            reached_items: None,
+            syncs_files: false,
+            syncs_phases: false,
+            is_compared: false,
+            content_seed: 0,
+            delay_s: 0,
             prints_rate: true,
             prints_time: false,
         }
@@ -212,7 +232,14 @@ impl Mdtest {
                         return Err(format!("`-N {value}` is more than the largest stride, {STRIDE_MAX}"));
                     }
                 }
+                "p" => mdtest.delay_s = count(&value)?,
                 "P" => mdtest.prints_time = true,
+                "G" => mdtest.content_seed = count(&value)?,
+                "W" => mdtest.deadline_s = count(&value)?,
+                "x" => mdtest.status_file = Some(value),
+                "X" => mdtest.is_compared = true,
+                "y" => mdtest.syncs_files = true,
+                "Y" => mdtest.syncs_phases = true,
                 "Z" => (mdtest.prints_rate, mdtest.prints_time) = (false, true),
                 "R" => is_random = true,
                 "random-seed" => seed = count(&value)?,
@@ -230,6 +257,13 @@ impl Mdtest {
         }
         mdtest.seed = is_random.then_some(seed);
         mdtest.spread(notes)?;
+        if is_random && (mdtest.deadline_s > 0 || mdtest.status_file.is_some()) {
+            return Err(
+                "`-R` draws the names of all items, and after a deadline (`-W`, `-x`) not all of them exist\n\n\
+                        hint: leave one of them out"
+                    .into(),
+            );
+        }
         if mdtest.phases[0] && mdtest.phases[2] && mdtest.read_bytes > mdtest.write_bytes {
             let [reads, writes] = typed;
             return Err(format!(
@@ -291,20 +325,6 @@ impl Mdtest {
                 }
             }
         }
-        if !self.phases[0] && self.phases[3] {
-            return Err(
-                "`-r` of mdtest without `-C` is not done here\n  because: it would remove what this run did not \
-                        create\n\nhint: `-C -r` removes what it created; else use `rm -r`"
-                    .into(),
-            );
-        }
-        if !self.phases[0] && self.iterations > 1 {
-            return Err(
-                "`-i` of mdtest without `-C` is not done here\n  because: each iteration has names of its own\n\n\
-                        hint: leave `-i` out"
-                    .into(),
-            );
-        }
         Ok(())
     }
 
@@ -316,9 +336,25 @@ impl Mdtest {
         format!("{}/trueio-{}", self.directory.trim_end_matches('/'), self.name("mdtest", iteration))
     }
 
-    /// Returns the directory that an earlier run must have made; `None`: this run makes it.
-    pub fn needed_directory(&self) -> Option<String> {
-        (!self.phases[0]).then(|| self.directory_of(0))
+    /// True if it creates names.
+    pub fn creates(&self) -> bool {
+        self.phases[0]
+    }
+
+    /// True if it removes names.
+    pub fn removes(&self) -> bool {
+        self.phases[3]
+    }
+
+    /// Returns the directories that an earlier run must have made; none: this run makes them.
+    pub fn needed_directories(&self) -> Vec<String> {
+        (0..self.iterations).filter(|_| !self.phases[0]).map(|iteration| self.directory_of(iteration)).collect()
+    }
+
+    /// Returns the items that the task with the most has created, for the file of `-x`.
+    pub fn reached(&self, record: &RunRecord) -> Option<u64> {
+        let names = [FILE_CREATE, FILE_CREATE_REST].map(|phase| self.name(phase, self.iterations - 1));
+        (self.phases[0] && self.files).then(|| figures::most_of_rank(record, &names))
     }
 
     /// Returns the jobs.
@@ -326,6 +362,7 @@ impl Mdtest {
         let [creates, stats, reads, removes] = self.phases;
         let mut jobs = Vec::new();
         for iteration in 0..self.iterations {
+            let first = jobs.len();
             let mut add = |phase: &str, engine: &str, hop: u64, more: &[(&str, &str)]| {
                 let mut spec = self.common(&self.name(phase, iteration), iteration);
                 spec.options.extend(job("", "mdtest", &[("ioengine", engine)]).options);
@@ -340,6 +377,7 @@ impl Mdtest {
                 {
                     bytes.origin = Origin::Flag { flag: "-e".to_owned() };
                 }
+                self.complete(&mut spec, engine, iteration);
                 jobs.push(spec);
             };
             let first_rank: &[(&str, &str)] = if self.is_private { &[] } else { &[("ranks", "0")] };
@@ -365,21 +403,45 @@ impl Mdtest {
                 }
             }
             if self.files {
-                if creates {
-                    add("file-create", "filecreate", 0, &[("name_bytes", &bytes(self.write_bytes))]);
+                let content = self.content_seed.to_string();
+                let content: &[(&str, &str)] = if self.is_compared { &[("randseed", &content)] } else { &[] };
+                let written = bytes(self.write_bytes);
+                let create = [&[("name_bytes", written.as_str())][..], content].concat();
+                // After a deadline, the items that there are.
+                let rest = self.name(FILE_CREATE_REST, iteration);
+                let known = self.reached_items.map(|items| items.to_string());
+                let follows: &[(&str, &str)] = match (&known, self.deadline_s > 0 && creates) {
+                    (_, true) => &[("repeat_ios_of", &rest)],
+                    (Some(items), false) if !creates => &[("number_ios", items)],
+                    _ => &[],
+                };
+                if creates && self.deadline_s > 0 {
+                    let runtime = format!("{}s", self.deadline_s);
+                    add(FILE_CREATE, "filecreate", 0, &[&create[..], &[("runtime", &runtime)]].concat());
+                    let first = self.name(FILE_CREATE, iteration);
+                    add(FILE_CREATE_REST, "filecreate", 0, &[&create[..], &[("complete_ios_of", &first)]].concat());
+                } else if creates {
+                    add(FILE_CREATE, "filecreate", 0, &create);
                 }
                 if stats {
-                    add("file-stat", "filestat", 1, random);
+                    add("file-stat", "filestat", 1, &[random, follows].concat());
                 }
                 if reads {
-                    add(FILE_READ, "fileread", 2, &[("name_bytes", &bytes(self.read_bytes))]);
+                    let read = bytes(self.read_bytes);
+                    add(FILE_READ, "fileread", 2, &[&[("name_bytes", read.as_str())][..], content, follows].concat());
                 }
                 if removes {
-                    add("file-remove", "filedelete", 3, &[]);
+                    add("file-remove", "filedelete", 3, follows);
                 }
             }
             if removes {
                 add("tree-remove", "dirdelete", 0, &of_tree);
+            }
+            if self.delay_s > 0
+                && let Some(job_of_iteration) = jobs.get_mut(first)
+            {
+                let delay = format!("{}s", self.delay_s);
+                job_of_iteration.options.extend(job("", "mdtest", &[("startdelay", &delay)]).options);
             }
         }
         if let Some(first) = jobs.first_mut() {
@@ -388,12 +450,31 @@ impl Mdtest {
         jobs
     }
 
+    /// Adds the options that depend on what an engine does with its names.
+    fn complete(&self, spec: &mut JobSpec, engine: &str, iteration: u64) {
+        let mut add = |option: &str, value: &str| spec.options.extend(job("", "mdtest", &[(option, value)]).options);
+        if self.syncs_phases && !matches!(engine, "filestat" | "dirstat" | "fileread") {
+            add("end_fsync", "true");
+        }
+        if self.syncs_files && engine == "filecreate" {
+            add("name_fsync", "true");
+        }
+        if self.is_compared && engine == "fileread" {
+            add("name_verify", "true");
+        }
+        if !self.creates() && matches!(engine, "filedelete" | "dirdelete") {
+            // `-r` alone: `-d` names what an earlier command left.
+            add("overwrite_existing", &self.directory_of(iteration).replace(':', "\\:"));
+        }
+    }
+
     fn common(&self, name: &str, iteration: u64) -> JobSpec {
         let directory = self.directory_of(iteration);
         let stays = !self.phases[3];
         let mut options = vec![
             ("name_directory", directory),
             ("create_directories", "true".to_owned()),
+            ("new_file_access", "group".to_owned()),
             ("nrfiles", self.items.to_string()),
             ("unlink", (!stays).to_string()),
             ("stonewall", "true".to_owned()),

@@ -73,7 +73,7 @@ pub(crate) fn read(
                 return Err(unknown(program, word));
             };
             let value = if option.takes_value { next(&mut value, option)? } else { String::new() };
-            note(program, option, &value, notes)?;
+            note(program, option, &option.typed(&value), notes)?;
             given.push(Given { key: option.key(), value });
             continue;
         }
@@ -84,12 +84,12 @@ pub(crate) fn read(
             let attached = &text[at + letter.len_utf8()..];
             if option.takes_value && !attached.is_empty() {
                 let value = value.take().map_or_else(|| attached.to_owned(), |value| format!("{attached}={value}"));
-                note(program, option, &value, notes)?;
+                note(program, option, &option.typed(&value), notes)?;
                 given.push(Given { key: option.key(), value });
                 break;
             }
             let value = if option.takes_value { next(&mut value, option)? } else { String::new() };
-            note(program, option, &value, notes)?;
+            note(program, option, &option.typed(&value), notes)?;
             given.push(Given { key: option.key(), value });
         }
     }
@@ -100,15 +100,20 @@ fn unknown(program: &str, word: &str) -> String {
     format!("`{word}` is not an option of {program} that is known here\n\nhint: `trueio {program} --help` lists them")
 }
 
-/// Refuses an option, or notes that it changes nothing.
-fn note(program: &str, option: &Known, value: &str, notes: &mut Vec<String>) -> Result<(), String> {
-    let mut typed = option.dashed();
-    // A word that begins with a dash is the next option, and not a value that the user gave.
-    if option.takes_value && !value.starts_with('-') {
-        typed = format!("{typed} {value}");
+impl Known {
+    /// Returns the option as it was typed, with its value.
+    fn typed(&self, value: &str) -> String {
+        // A word that begins with a dash is the next option, and not a value that the user gave.
+        if self.takes_value && !value.starts_with('-') { format!("{} {value}", self.dashed()) } else { self.dashed() }
     }
+}
+
+/// Refuses an option, or notes that it changes nothing.
+pub(crate) fn note(program: &str, option: &Known, typed: &str, notes: &mut Vec<String>) -> Result<(), String> {
     match option.fate {
         Fate::Used => {}
+        // 0 asks for nothing.
+        _ if option.takes_value && (typed.ends_with(" 0") || typed.ends_with("=0")) => {}
         Fate::Noted(why) => notes.push(format!("`{typed}` changes nothing: {why}")),
         Fate::Refused(why, instead) => {
             return Err(format!("`{typed}` of {program} is not done here\n  because: {why}\n\nhint: {instead}"));

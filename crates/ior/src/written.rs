@@ -26,6 +26,13 @@ pub static IOR: Written = Written(&[
     ("filename", "-o"),
     ("fsync", "-Y"),
     ("overwrite_existing", "-E"),
+    ("create_directories", "-u"),
+    ("norandommap", "-z -z"),
+    ("number_ios", "-O stoneWallingWearOutIterations"),
+    ("rank_shift_seed", "-X"),
+    ("ranks", "-N"),
+    ("startdelay", "-d"),
+    ("verify", "-G"),
     ("randseed", "--random-offset-seed"),
     ("rank_shift", "-Q"),
     ("rank_shift_by", "-C"),
@@ -39,13 +46,22 @@ pub static IOR: Written = Written(&[
 /// mdtest's language.
 pub static MDTEST: Written = Written(&[
     ("directory", "-d"),
+    ("complete_ios_of", "-W"),
+    ("end_fsync", "-Y"),
     ("name_branch", "-b"),
     ("name_bytes", "-w"),
     ("name_depth", "-z"),
     ("name_directory", "-d"),
+    ("name_fsync", "-y"),
     ("name_leaves", "-L"),
     ("name_private", "-u"),
+    ("name_verify", "-X"),
     ("nrfiles", "-n"),
+    ("number_ios", "-x"),
+    ("overwrite_existing", "-r"),
+    ("repeat_ios_of", "-W"),
+    ("runtime", "-W"),
+    ("startdelay", "-p"),
     ("randseed", "--random-seed"),
     ("rank_shift", "-N"),
     ("rw", "-R"),
@@ -54,7 +70,7 @@ pub static MDTEST: Written = Written(&[
 ]);
 
 /// Options of the other programs that have no value.
-const FLAGS: [&str; 10] = ["--posix.odirect", "-C", "-E", "-L", "-R", "-Y", "-e", "-k", "-r", "-u"];
+const FLAGS: [&str; 12] = ["--posix.odirect", "-C", "-E", "-L", "-R", "-X", "-Y", "-e", "-k", "-r", "-u", "-y"];
 
 impl Written {
     /// Returns the other program's option that sets one of ours; `None`: none does.

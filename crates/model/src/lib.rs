@@ -136,7 +136,7 @@ pub use study::{
 pub use syscalls::{
     JobSyscalls, SyscallError, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace, SyscallUnit,
 };
-pub use time::{format_utc, parse_utc};
+pub use time::{format_utc, format_utc_as, parse_utc};
 pub use trace::{
     BelowTrace, LatencyParts, PartTimes, RequestPlaces, RequestSum, SampledIo, SyncOrder, TraceRecord, TracedProcess,
     TransferMatch,

@@ -288,6 +288,13 @@ pub struct JobRecord {
     /// for a job with a `source`. It is part of the measured time but of no I/O's latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_wait_ns: Option<u64>,
+    /// Time of creating and opening the job's files before its measured part, in nanoseconds: of several ranks, the longest.
+    /// Missing for engines without files, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_ns: Option<u64>,
+    /// Time of closing them after it, as [`JobRecord::open_ns`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub close_ns: Option<u64>,
     /// Notes of the engine, one sentence each (`registered buffers refused: …`).
     pub engine_notes: Vec<String>,
     /// Resource use of the workers' threads in the measured part.

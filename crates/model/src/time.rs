@@ -6,8 +6,13 @@ use jiff::tz::Offset;
 
 /// Formats seconds since 1970-01-01 UTC as `2026-11-20T20:28:32Z`; later than the year 9999: its last second.
 pub fn format_utc(unix_s: u64) -> String {
+    format_utc_as(unix_s, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// The same in a format of strftime(3), whose directives must be valid.
+pub fn format_utc_as(unix_s: u64, format: &str) -> String {
     let moment = i64::try_from(unix_s).ok().and_then(|unix_s| Timestamp::from_second(unix_s).ok());
-    moment.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    moment.unwrap_or(Timestamp::MAX).strftime(format).to_string()
 }
 
 /// Seconds since 1970-01-01 UTC of `2026-11-20`, `2026-11-20T20:28`, `2026-11-20 20:28:32` or the same

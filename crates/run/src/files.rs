@@ -6,18 +6,19 @@
 
 use crate::Observer;
 use crate::file_error::{FileError, acting};
-use crate::fill::{Filling, Space, await_appeared, check_growth, create, extend, fill_error, make_directory};
+use crate::fill::{Filling, Space, await_appeared, check_growth, create, extend, fill_error, make_directory, renew};
 use crate::held::{Held, HoldError};
 use crate::sharing::Sharing;
 use crate::targets::Targets;
 use crate::usb_disks::UsbDisk;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use trueio_direct::{DirectFile, Granted, OpenOptions, Policy};
 use trueio_engine::{FileLock, TargetFile, TrimCall, ZoneMap};
 use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Plan, Prepare, SyncMode, UserPlan};
@@ -59,6 +60,10 @@ struct Ready {
     phase: u32,
     /// A sentence about a file whose space is not as planned.
     note: Option<String>,
+    /// True if this process created the file.
+    is_created: bool,
+    /// Time of the call that created the file, until a job's opening counts it.
+    create_ns: Cell<u64>,
     /// The lock that all jobs with `lockfile` share.
     lock: OnceCell<Arc<FileLock>>,
 }
@@ -70,6 +75,8 @@ pub(crate) struct OpenedFiles {
     pub(crate) targets: Vec<TargetFile>,
     /// At most one sentence of each kind: why direct I/O was not granted, and why space was not allocated as planned.
     pub(crate) notes: Vec<String>,
+    /// Time of the calls that opened the files, and created those that this job is the first to open; `None`: it has none.
+    pub(crate) open_ns: Option<u64>,
 }
 
 impl Prepared {
@@ -149,10 +156,14 @@ impl Prepared {
                 ready.phase = sharing.phase;
                 if let Some(held) = self.targets.get(&file.path) {
                     acting(user, || check_growth(file, held, sharing))?;
+                    if sharing.is_renewed && ready.is_created {
+                        acting(user, || renew(file, held, sharing.end_bytes))?;
+                    }
                 }
             }
             return Ok(());
         }
+        let (mut is_created, mut create_ns) = (false, 0);
         let space = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => Space::AsPlanned,
             _ if let Some(there) = file.extends_from => {
@@ -164,9 +175,10 @@ impl Prepared {
             | Prepare::CreateReserved
             | Prepare::CreateSparse
             | Prepare::CreateEmpty => match acting(user, || create(file, sharing, filling, stop, observer)) {
-                Ok((created, space)) => {
-                    self.targets.add_created(file, created)?;
-                    space
+                Ok(created) => {
+                    self.targets.add_created(file, created.file)?;
+                    (is_created, create_ns) = (true, created.create_ns);
+                    created.space
                 }
                 Err(error) if error.has_appeared() && sharing.may_appear => {
                     let targets = &mut self.targets;
@@ -177,7 +189,9 @@ impl Prepared {
             },
         };
         let note = space.note(&file.path);
-        self.files.insert(file.path.clone(), Ready { phase: sharing.phase, note, lock: OnceCell::new() });
+        let ready =
+            Ready { phase: sharing.phase, note, is_created, create_ns: Cell::new(create_ns), lock: OnceCell::new() };
+        self.files.insert(file.path.clone(), ready);
         Ok(())
     }
 
@@ -271,6 +285,7 @@ impl Prepared {
     fn open_all(&self, job: &JobPlan) -> Result<OpenedFiles, FileError> {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
+        let mut open_ns = None;
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
             let lock = match job.handling.locking {
                 Locking::None => None,
@@ -280,7 +295,10 @@ impl Prepared {
                 targets.push(TargetFile { lock, ..disk.target(file.offset_bytes + file.size_bytes) });
                 continue;
             }
+            let began = Instant::now();
             let opened = self.open_one(job, file)?;
+            let create_ns = self.files.get(&file.path).map_or(0, |ready| ready.create_ns.take());
+            *open_ns.get_or_insert(0) += began.elapsed().as_nanos() as u64 + create_ns;
             if job.direct == DirectPolicy::Prefer && !matches!(opened.granted(), Granted::Direct | Granted::Unconfirmed)
             {
                 notes.push(format!("`{}`: {}", file.path, opened.reason()));
@@ -309,7 +327,7 @@ impl Prepared {
         // Otherwise the same sentence would repeat for every file.
         notes.truncate(1);
         notes.extend(job.files.iter().find_map(|file| self.files.get(&file.path)?.note.clone()));
-        Ok(OpenedFiles { targets, notes })
+        Ok(OpenedFiles { targets, notes, open_ns })
     }
 
     fn open_one(&self, job: &JobPlan, file: &FilePlan) -> Result<DirectFile, FileError> {
@@ -377,6 +395,7 @@ mod tests {
             access: FileAccess::Private,
             may_appear: true,
             appends: false,
+            is_renewed: false,
         }
     }
 

@@ -136,6 +136,15 @@ impl Drop for FillLock<'_> {
     }
 }
 
+/// A file that was created and prepared.
+#[derive(Debug)]
+pub(crate) struct Created {
+    pub(crate) file: File,
+    pub(crate) space: Space,
+    /// Time of the call that created it.
+    pub(crate) create_ns: u64,
+}
+
 /// Creates a file that must not exist yet, and fills it or allocates its space.
 pub(crate) fn create(
     file: &FilePlan,
@@ -143,8 +152,9 @@ pub(crate) fn create(
     filling: &Filling,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<(File, Space), FileError> {
+) -> Result<Created, FileError> {
     let path = Path::new(&file.path);
+    let began = Instant::now();
     let created = OpenOptions::new()
         .read(true)
         .write(true)
@@ -153,11 +163,12 @@ pub(crate) fn create(
         .mode(sharing.access.mode())
         .open(path)
         .map_err(|source| FileError::Create { path: file.path.clone(), source: Box::new(source) })?;
+    let create_ns = began.elapsed().as_nanos() as u64;
     if file.remove_after {
         unlink_same(path, created.file()).map_err(|source| FileError::Unlink { path: file.path.clone(), source })?;
     }
     let space = fill_created(&created, file, sharing, filling, stop, observer)?;
-    Ok((created.into_file(), space))
+    Ok(Created { file: created.into_file(), space, create_ns })
 }
 
 /// Gives a file that was just created its length, unless another run that found it empty did that meanwhile.
@@ -282,6 +293,22 @@ pub(crate) fn check_growth(file: &FilePlan, held: &Held, sharing: Sharing) -> Re
         return Err(failed(std::io::Error::other(grown)));
     }
     Ok(())
+}
+
+/// Frees the space of a file that this process created; it keeps its length.
+///
+/// A hole is punched, so that other ranks never see another length; where the filesystem cannot do that, the file is truncated.
+pub(crate) fn renew(file: &FilePlan, held: &Held, end_bytes: u64) -> Result<(), FileError> {
+    let failed = |source| fill_error(file, "emptying it", 0, end_bytes, source);
+    let entry = held.entry().map_err(|error| error.of("", &file.path))?;
+    let opened = File::options().write(true).open(&entry.path).map_err(failed)?;
+    let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    match rustix::fs::fallocate(&opened, flags, 0, end_bytes.max(1)) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            opened.set_len(0).and_then(|()| opened.set_len(end_bytes)).map_err(failed)
+        }
+        other => other.map_err(|errno| failed(errno.into())),
+    }
 }
 
 /// Extends an existing file of at least `there` bytes and keeps its content. After an error, the file has its old

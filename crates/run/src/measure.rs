@@ -79,6 +79,8 @@ pub(crate) struct OpenJob<'p> {
     pub(crate) files: Arc<[TargetFile]>,
     /// What opening them found, for the record.
     pub(crate) notes: Vec<String>,
+    /// Time of opening them.
+    pub(crate) open_ns: Option<u64>,
 }
 
 /// What one worker of a phase shares with the thread that watches it.

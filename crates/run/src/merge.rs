@@ -127,6 +127,8 @@ fn new_record(plan: &JobPlan, notes: Vec<String>) -> JobRecord {
         verify_failure_count: 0,
         read_back: None,
         source_wait_ns: plan.source.as_ref().map(|_| 0),
+        open_ns: None,
+        close_ns: None,
         engine_notes: notes,
         threads: ThreadUsage::default(),
         queue: None,
@@ -383,6 +385,7 @@ pub fn add_record(sum: &mut JobRecord, job: &JobRecord) -> Result<(), SumOverflo
     if let Some(back) = &job.read_back {
         add_read_back(&mut sum.read_back, back.clone())?;
     }
+    (sum.open_ns, sum.close_ns) = (sum.open_ns.max(job.open_ns), sum.close_ns.max(job.close_ns));
     if let (Some(waited), Some(more)) = (&mut sum.source_wait_ns, job.source_wait_ns) {
         add(waited, more, "the time for which jobs waited for their source")?;
     }

@@ -53,7 +53,11 @@ impl NameRoots {
         let failed = |source: io::Error| FileError::Directory { path: file.path.clone(), source };
         let mut root = None;
         if set.is_made_here {
-            acting(job.user, || DirBuilder::new().mode(0o700).create(&file.path).map_err(failed))?;
+            if set.is_new {
+                acting(job.user, || {
+                    DirBuilder::new().mode(job.handling.new_files.directory_mode()).create(&file.path).map_err(failed)
+                })?;
+            }
             if !set.stays {
                 let found = std::fs::symlink_metadata(&file.path).map_err(failed)?;
                 root = Some(Root { path: PathBuf::from(&file.path), identity: (found.dev(), found.ino()) });
@@ -147,6 +151,9 @@ mod tests {
             is_private: false,
             is_tree: false,
             file_bytes: 0,
+            syncs_files: false,
+            syncs_filesystem: false,
+            is_compared: false,
             is_new: true,
             is_made_here,
             stays: false,

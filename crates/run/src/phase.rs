@@ -8,7 +8,7 @@ use crate::merge::{Merged, merge};
 use crate::setting::Setting;
 use crate::{Event, Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trueio_engine::{TargetFile, WorkerReport};
 use trueio_evidence::{
     Observation, PhaseFacts, SyscallWatch, Watch, describe_failure, explain_failure, judge, target_of,
@@ -108,8 +108,8 @@ impl Setting<'_> {
     fn open<'p>(&self, plans: &'p [JobPlan]) -> Result<Vec<OpenJob<'p>>, FileError> {
         let mut jobs = Vec::new();
         for plan in plans {
-            let OpenedFiles { targets, notes } = self.prepared.open(plan)?;
-            jobs.push(OpenJob { plan, files: targets.into(), notes });
+            let OpenedFiles { targets, notes, open_ns } = self.prepared.open(plan)?;
+            jobs.push(OpenJob { plan, files: targets.into(), notes, open_ns });
         }
         for job in jobs.iter_mut().filter(|job| job.plan.invalidate) {
             job.notes.extend(drop_cached_pages(job.plan, &job.files));
@@ -151,6 +151,10 @@ impl Setting<'_> {
             let Merged { mut record, cpu, fatal, was_stopped } =
                 merge(job.plan, self.reporting.shown(reports), job.notes);
             self.explain(plans, &mut record);
+            record.open_ns = job.open_ns;
+            let began = Instant::now();
+            drop(job.files);
+            record.close_ns = job.open_ns.map(|_| began.elapsed().as_nanos() as u64);
             phase.worker_cpu.user_ns += cpu.user_ns;
             phase.worker_cpu.system_ns += cpu.system_ns;
             if was_stopped && self.stop.load(Relaxed) && phase.outcome == Outcome::Complete {
@@ -258,7 +262,11 @@ impl Setting<'_> {
     /// Returns the plan's name of a file that was opened at `path`.
     fn name_of(&self, jobs: &[JobPlan], path: &str) -> String {
         if path.is_empty() {
-            // An engine without files: only the simulated one fails I/Os.
+            // An engine that opens no files: of names, or the simulated one.
+            let names = jobs.iter().find(|job| job.names.is_some()).and_then(|job| job.files.first());
+            if let Some(directory) = names {
+                return directory.path.clone();
+            }
             return "the simulated disk".to_owned();
         }
         let mut files = jobs.iter().flat_map(|job| &job.files);

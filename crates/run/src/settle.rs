@@ -44,8 +44,9 @@ impl Setting<'_> {
             observer.notify(Event::RoundBegins { round: number, rounds_max: plan.rounds_max, so_far: &state });
             let plans: Vec<JobPlan> = jobs.iter().map(|job| round_of(job.plan, plan.round_ns, number)).collect();
             let opened = jobs.iter().zip(&plans);
-            let opened: Vec<OpenJob<'_>> =
-                opened.map(|(job, plan)| OpenJob { plan, files: job.files.clone(), notes: Vec::new() }).collect();
+            let opened: Vec<OpenJob<'_>> = opened
+                .map(|(job, plan)| OpenJob { plan, files: job.files.clone(), notes: Vec::new(), open_ns: None })
+                .collect();
             let (reports, _) = self.measure(&opened, Witnesses::default(), observer);
             let mut records = Vec::new();
             for (job, reports) in plans.iter().zip(reports) {

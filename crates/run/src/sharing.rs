@@ -21,6 +21,8 @@ pub(crate) struct Sharing {
     pub(crate) may_appear: bool,
     /// True if a job adds to the end that the file had when it was planned (`file_append`).
     pub(crate) appends: bool,
+    /// True if a job of this phase empties the file that an earlier one wrote (`renew_files`).
+    pub(crate) is_renewed: bool,
 }
 
 impl Sharing {
@@ -36,6 +38,7 @@ impl Sharing {
             access: first.map_or(FileAccess::Private, |job| job.handling.new_files),
             may_appear: true,
             appends: false,
+            is_renewed: false,
         };
         for job in jobs {
             for file in job.files.iter().filter(|file| file.path == path) {
@@ -45,6 +48,7 @@ impl Sharing {
                 sharing.end_bytes = sharing.end_bytes.max(end);
                 sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
                 if job.phase == phase {
+                    sharing.is_renewed |= job.handling.renews_files;
                     sharing.phase_begin_bytes_max = sharing.phase_begin_bytes_max.max(file.offset_bytes);
                 }
                 if job.phase < phase {

@@ -607,7 +607,7 @@ class Figure(TypedDict):
     value: "float"
 
 
-FileAccess: TypeAlias = "Literal['private'] | Literal['umask']"
+FileAccess: TypeAlias = "Literal['private'] | Literal['umask'] | Literal['group']"
 
 
 class FilePlan(TypedDict):
@@ -741,6 +741,7 @@ class Handling(TypedDict):
     memory: "NotRequired[Memory]"
     new_files: "NotRequired[FileAccess]"
     remakes_each_pass: "NotRequired[bool]"
+    renews_files: "NotRequired[bool]"
     stat: "NotRequired[StatCall]"
     write_hint: "NotRequired[WriteHint]"
 
@@ -866,12 +867,14 @@ class JobPlan(TypedDict):
 class JobRecord(TypedDict):
     achieved_depth: "NotRequired[float | None]"
     backlog_count: "int"
+    close_ns: "NotRequired[int | None]"
     criterion: "NotRequired[CriterionRecord | None]"
     depth_searches: "NotRequired[list[DepthSearch]]"
     elapsed_ns: "int"
     engine_notes: "list[str]"
     failures: "list[IoFailure]"
     name: "str"
+    open_ns: "NotRequired[int | None]"
     ops: "list[OpRecord]"
     pacing_lateness: "Histogram"
     queue: "NotRequired[QueueCounts | None]"
@@ -1052,12 +1055,15 @@ class NameSet(TypedDict):
     depth: "int"
     file_bytes: "int"
     in_leaves: "bool"
+    is_compared: "NotRequired[bool]"
     is_made_here: "bool"
     is_new: "bool"
     is_private: "bool"
     is_tree: "bool"
     owner: "int"
     stays: "bool"
+    syncs_files: "NotRequired[bool]"
+    syncs_filesystem: "NotRequired[bool]"
 
 
 

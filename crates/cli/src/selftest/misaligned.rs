@@ -101,6 +101,8 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         verify_failure_count: 0,
         read_back: None,
         source_wait_ns: None,
+        open_ns: None,
+        close_ns: None,
         depth_searches: Vec::new(),
         criterion: None,
         zones: None,

@@ -17,7 +17,8 @@
 //! With a [`NameSet`] the directory is that of several jobs: earlier ones made the names, `filecreate` writes to each
 //! file, `fileread` reads it, and crate `run` makes and removes the directory.
 //!
-//! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every Nth operation.
+//! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every Nth operation; of a
+//! [`NameSet`], `end_fsync` calls syncfs(2) on its filesystem.
 //!
 //! Source: openat(2), statx(2), stat(2), unlinkat(2), mkdirat(2); fio(1).
 
@@ -33,7 +34,7 @@ use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use trueio_model::{EngineKind, JobPlan, NameSet, StatCall, mix64, worker_seed};
+use trueio_model::{EngineKind, FileAccess, JobPlan, NameSet, StatCall, mix64, worker_seed};
 
 /// What an engine does with a name.
 pub trait NameCall: std::fmt::Debug {
@@ -59,15 +60,22 @@ pub struct How {
     stat: StatCall,
     /// What is written to a new file, or the place for what is read.
     bytes: Vec<u8>,
+    /// What must be read; empty: it is not compared.
+    expected: Vec<u8>,
+    /// New files are flushed before they are closed.
+    syncs_files: bool,
+    /// The users that may use new names.
+    access: FileAccess,
 }
 
 fn create_file(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))?;
-    if how.bytes.is_empty() {
-        return Ok(());
+    let file = rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(how.access.mode()))?;
+    let mut file = File::from(file);
+    if !how.bytes.is_empty() {
+        file.write_all(&how.bytes)?;
     }
-    File::from(file).write_all(&how.bytes)
+    if how.syncs_files { file.sync_all() } else { Ok(()) }
 }
 
 fn read_file(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
@@ -78,11 +86,15 @@ fn read_file(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
     // A file that is shorter has no errno.
     let shorter =
         |error: io::Error| error.raw_os_error().map_or(io::Error::from_raw_os_error(libc::ENODATA), |_| error);
-    File::from(file).read_exact(&mut how.bytes).map_err(shorter)
+    File::from(file).read_exact(&mut how.bytes).map_err(shorter)?;
+    match how.expected.is_empty() || how.bytes == how.expected {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::EBADMSG)),
+    }
 }
 
-fn create_directory(directory: &File, name: &str, _: &mut How) -> io::Result<()> {
-    Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o700))?)
+fn create_directory(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
+    Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(how.access.directory_mode()))?)
 }
 
 fn ask(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
@@ -216,6 +228,8 @@ pub struct NamesEngine<N> {
     request: Request,
     result: Option<i64>,
     how: How,
+    /// A sync call flushes the whole filesystem.
+    syncs_filesystem: bool,
     call: PhantomData<N>,
 }
 
@@ -227,15 +241,29 @@ impl<N: NameCall> NamesEngine<N> {
     /// If something has the directory's name, or the kernel refuses.
     pub fn new(plan: &JobPlan, worker: u32) -> Result<Self, EngineError> {
         let file = plan.files.first().expect("the plan gives one directory");
-        let mut how = How { stat: plan.handling.stat, bytes: Vec::new() };
+        let mut how = How { stat: plan.handling.stat, ..How::default() };
+        let mut syncs_filesystem = false;
         let place = match &plan.names {
             Some(set) => {
                 how.bytes = content(set.file_bytes, worker_seed(plan.seed, worker));
+                if set.is_compared {
+                    how.expected.clone_from(&how.bytes);
+                }
+                (how.syncs_files, how.access) = (set.syncs_files, plan.handling.new_files);
+                syncs_filesystem = set.syncs_filesystem;
                 Self::shared(&file.path, set, worker, file.size_bytes)?
             }
             None => Self::own(&file.path, worker, file.size_bytes)?,
         };
-        Ok(Self { place, offset: file.offset_bytes, request: Request::NONE, result: None, how, call: PhantomData })
+        Ok(Self {
+            place,
+            offset: file.offset_bytes,
+            request: Request::NONE,
+            result: None,
+            how,
+            syncs_filesystem,
+            call: PhantomData,
+        })
     }
 
     fn failed(attempted: &str, path: &Path, source: io::Error) -> EngineError {
@@ -312,6 +340,12 @@ impl<N: NameCall> Engine for NamesEngine<N> {
     }
 
     fn sync_file(&mut self, _file: u16, data_only: bool) -> i64 {
+        if self.syncs_filesystem && !data_only {
+            return match rustix::fs::syncfs(self.place.directory()) {
+                Ok(()) => 0,
+                Err(errno) => -i64::from(errno.raw_os_error()),
+            };
+        }
         sync_descriptor(self.place.directory().as_raw_fd(), data_only)
     }
 }

@@ -89,6 +89,8 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         verify_failure_count: 0,
         read_back: None,
         source_wait_ns: None,
+        open_ns: None,
+        close_ns: None,
         depth_searches: Vec::new(),
         criterion: None,
         zones: None,

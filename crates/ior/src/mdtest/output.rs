@@ -5,10 +5,11 @@
 //!
 //! Source: mdtest 4.0, `summarize_results`.
 
-use super::Mdtest;
+use super::{FILE_CREATE, FILE_CREATE_REST, Mdtest};
 use crate::figures::{self, Spread};
+use crate::ior::output::VERSION;
 use std::fmt::Write;
-use trueio_model::RunRecord;
+use trueio_model::{RunRecord, format_utc_as};
 
 /// The lines of the table, with the jobs that they are of. `None`: no job does this.
 const DIRECTORIES: [(&str, Option<&str>); 4] = [
@@ -18,7 +19,7 @@ const DIRECTORIES: [(&str, Option<&str>); 4] = [
     ("Directory removal", Some("directory-remove")),
 ];
 const FILES: [(&str, Option<&str>); 4] = [
-    ("File creation", Some("file-create")),
+    ("File creation", Some(FILE_CREATE)),
     ("File stat", Some("file-stat")),
     ("File read", Some("file-read")),
     ("File removal", Some("file-remove")),
@@ -30,27 +31,29 @@ impl Mdtest {
     /// Prints a record of the jobs of this command line.
     pub fn print(&self, record: &RunRecord) -> String {
         let (tasks, nodes, _) = figures::tasks(record);
+        let time = |unix_s| format_utc_as(unix_s, "%m/%d/%Y %H:%M:%S");
         let mut out = String::new();
-        let _ = writeln!(out, "-- started at {} --\n", record.started_at);
-        let _ = writeln!(
-            out,
-            "trueio {}, in the format of mdtest 4.0, was launched with {tasks} total task(s) on {nodes} node(s)",
-            record.tool.version
-        );
-        let _ = writeln!(out, "Command line used: {}", record.command.join(" "));
+        let _ = writeln!(out, "-- started at {} --\n", time(record.started_unix_s));
+        let _ = writeln!(out, "mdtest-{VERSION} was launched with {tasks} total task(s) on {nodes} node(s)");
+        // `trueio mdtest` as it is, and the arguments in quotation marks as in mdtest.
+        let (program, arguments) = record.command.split_at(record.command.len().min(2));
+        let arguments: String = arguments.iter().map(|argument| format!(" '{argument}'")).collect();
+        let _ = writeln!(out, "Command line used: {}{arguments}", program.join(" "));
+        let _ = writeln!(out, "{:<20}: {}", "Path", self.directory);
+        let _ = writeln!(out, "Nodemap: {}", figures::node_map(record));
         let what = match (self.files, self.directories) {
             (true, true) => "files/directories",
             (true, false) => "files",
             _ => "directories",
         };
         let _ = writeln!(out, "{tasks} tasks, {} {what}", self.items.saturating_mul(tasks as u64));
-        out.push_str(&figures::warnings(record));
         if self.prints_rate {
             self.summary(&mut out, record, false);
         }
         if self.prints_time {
             self.summary(&mut out, record, true);
         }
+        let _ = writeln!(out, "-- finished at {} --\n", time(figures::finished_unix_s(record)));
         out
     }
 
@@ -58,8 +61,8 @@ impl Mdtest {
     fn summary(&self, out: &mut String, record: &RunRecord, is_time: bool) {
         let what = if is_time { "time" } else { "rate" };
         let _ = writeln!(out, "\nSUMMARY {what}: (of {} iterations)", self.iterations);
-        out.push_str("   Operation                      Max            Min           Mean        Std Dev\n");
-        out.push_str("   ---------                      ---            ---           ----        -------\n");
+        out.push_str("   Operation                     Max            Min           Mean        Std Dev\n");
+        out.push_str("   ---------                     ---            ---           ----        -------\n");
         let mut lines: Vec<(&str, Option<&str>, usize)> = Vec::new();
         let of = |(name, job): (&'static str, Option<&'static str>)| (name, job, 18);
         if self.directories {
@@ -82,12 +85,15 @@ impl Mdtest {
                 spread.max, spread.min, spread.mean
             );
         }
-        let _ = writeln!(out);
     }
 
     /// The rate or time of a phase in an iteration; 0 if it was not run.
     fn value(&self, record: &RunRecord, job: Option<&str>, iteration: u64, is_time: bool) -> f64 {
-        let figures = job.and_then(|job| figures::of(record, &self.name(job, iteration)));
+        let mut figures = job.and_then(|job| figures::of(record, &self.name(job, iteration)));
+        if job == Some(FILE_CREATE) && self.deadline_s > 0 {
+            let rest = figures::of(record, &self.name(FILE_CREATE_REST, iteration)).unwrap_or_default();
+            figures = figures.map(|first| first.and_then(rest));
+        }
         match figures {
             Some(figures) if is_time => figures.elapsed_s,
             Some(figures) if figures.elapsed_s > 0.0 => figures.io_count as f64 / figures.elapsed_s,

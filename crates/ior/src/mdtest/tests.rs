@@ -91,18 +91,62 @@ fn what_is_not_done_is_refused_by_name_with_an_alternative() {
     for (line, parts) in [
         ("-n 1 -a MPIIO", ["`-a MPIIO`", "use `-a POSIX`"]),
         ("-n 1 -U", ["`-U`", "`-C -T -r`"]),
-        ("-n 1 -r", ["`-r`", "rm -r"]),
-        ("-n 1 -W 10", ["`-W 10`", "fewer items"]),
+        ("-n 1 -R -W 10", ["`-R`", "`-W`"]),
+        ("-n 1 -k", ["`-k`", "open(2)"]),
         ("-n 1 -S", ["`-S`", "trueio ior"]),
         ("-n 4 -I 2", ["`-n` with `-I 2`", "only one"]),
         ("-F", ["number of items", "`-n 1000`"]),
         ("-n 2 -z 2 -b 2", ["`-n 2`", "7 directories"]),
         ("-n 1 -C -E -e 8 -w 4", ["`-e 8`", "`-w 4`"]),
-        ("-n 1 -T -i 2", ["`-i`", "leave `-i` out"]),
     ] {
         let error = Mdtest::read(&words(line), &mut Vec::new()).expect_err(line);
         assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
     }
+}
+
+/// Source: command lines in public repositories (CubeFS, DAOS, IO500, NERSC, Weka, C3SE), with other directories and sizes.
+#[test]
+fn public_command_lines_are_accepted() {
+    for line in [
+        "-n 1000 -w 1024 -e 1024 -y -u -i 3 -N 1 -F -R -d D",
+        "-F -C -T -r -i 3 -n 10 -d D -N 1",
+        "-F -C -T -r -n 16384 -d D -N 16",
+        "-i 1 -I=500 -z 2 -b 2 -d D -C",
+        "-a POSIX -z 0 -F -C -i 1 -n 3334 -e 4096 -d D -w 4096",
+        "-Y -C -F -P -d D -n 1000000 -u -L -a POSIX -x D-stonewall -N 1 -W 300",
+        "-C -F -d D -n 250 -u -L -x D-stonewall -W 10",
+        "-v -N 136 -i 3 -n 18382 -F -u -d D",
+        "-C -T -r -F -d D -i 3 -I 4096 -z 3 -b 7 -L -u",
+        "-Y -i 3 -n 20000 -d D -u -z 3 -b 3 -a POSIX -N 0",
+        "-Y -i 3 -n 20000 -d D -u -w 100 -e 100 -W 300 -a POSIX -N 0",
+        "-F -T -P -d D -n 1000000 -u -L -a POSIX -x D-stonewall -N 1",
+        "-X -E -P -d D -n 1000000 -t -w 3901 -e 3901 -F -N 1 -x D-stonewall -G 27",
+        "-F -P -d D -n 1000000 -t -w 3901 -e 3901 -r -N 1 -x D-stonewall",
+        "-n 1000 -i 3 -u -L -F -d D",
+        "-n 10 -u -d D -Y -T",
+    ] {
+        Mdtest::read(&words(line), &mut Vec::new()).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+}
+
+#[test]
+fn a_deadline_ends_the_creation_and_all_tasks_reach_the_work_of_the_one_with_the_most() {
+    let jobs = lowered("-n 10 -F -C -T -r -W 5 -Y -y").jobs;
+    let of = |name: &str| jobs.iter().find(|job| job.name == name).unwrap_or_else(|| panic!("no job {name}"));
+    let text = |name: &str, option: &str| of(name).options.get(option).map(|value| value.text.clone());
+    assert_eq!(text("file-create", "runtime").as_deref(), Some("5s"));
+    assert_eq!(text("file-create-rest", "complete_ios_of").as_deref(), Some("file-create"));
+    assert_eq!(text("file-create-rest", "runtime"), None);
+    for name in ["file-stat", "file-remove"] {
+        assert_eq!(text(name, "repeat_ios_of").as_deref(), Some("file-create-rest"), "{name}");
+    }
+    assert_eq!(text("file-create", "name_fsync").as_deref(), Some("true"));
+    assert_eq!((text("file-create", "end_fsync").as_deref(), text("file-stat", "end_fsync")), (Some("true"), None));
+    let mut later = Mdtest::read(&words("-n 10 -F -r -x s"), &mut Vec::new()).expect("it is read");
+    later.reached_items = Some(7);
+    let jobs = later.jobs();
+    assert_eq!(jobs[0].options["number_ios"].text, "7");
+    assert_eq!(jobs[0].options["overwrite_existing"].text, "./out/trueio-mdtest");
 }
 
 #[test]

@@ -75,6 +75,9 @@ pub struct Handling {
     /// The users that may use the files that the job creates.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub new_files: FileAccess,
+    /// Files that an earlier job of the run created are emptied before the phase, and keep their length.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub renews_files: bool,
     /// The memory of the I/O buffers.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
@@ -117,6 +120,8 @@ pub enum FileAccess {
     Private,
     /// Others may read it, unless the process's umask forbids it: mode 0644.
     Umask,
+    /// As [`Self::Umask`], and the group may write it: mode 0664.
+    Group,
 }
 
 impl FileAccess {
@@ -125,7 +130,13 @@ impl FileAccess {
         match self {
             Self::Private => 0o600,
             Self::Umask => 0o644,
+            Self::Group => 0o664,
         }
+    }
+
+    /// Returns the mode of a directory of names: who may read a file may enter it.
+    pub fn directory_mode(self) -> u32 {
+        self.mode() | (self.mode() & 0o444) >> 2
     }
 }
 

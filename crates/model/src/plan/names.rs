@@ -26,6 +26,15 @@ pub struct NameSet {
     pub is_tree: bool,
     /// Bytes that are written to each file, or read from it.
     pub file_bytes: u32,
+    /// Each new file is flushed before it is closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub syncs_files: bool,
+    /// A sync call of the job flushes the filesystem of the directory (syncfs(2)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub syncs_filesystem: bool,
+    /// What is read from a file is compared with what a job with the same seed wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_compared: bool,
     /// A job of the run creates names, so the directory is new.
     pub is_new: bool,
     /// This process creates the directory, and removes it and the names at the end of the run.
@@ -100,6 +109,9 @@ mod tests {
             is_private: false,
             is_tree: false,
             file_bytes: 0,
+            syncs_files: false,
+            syncs_filesystem: false,
+            is_compared: false,
             is_new: true,
             is_made_here: true,
             stays: false,

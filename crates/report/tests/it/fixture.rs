@@ -462,6 +462,8 @@ pub fn baseline(seconds: u64) -> RunRecord {
                 verify_failure_count: 0,
                 read_back: None,
                 source_wait_ns: None,
+                open_ns: None,
+                close_ns: None,
                 depth_searches: Vec::new(),
                 criterion: None,
                 zones: None,

@@ -91,7 +91,8 @@ crate::option::rows! {
 
     pub const END_FSYNC: Opt<bool> = switch("end_fsync")
         .scope(&[Scope::Measured, Scope::WithCommand, Scope::Writes])
-        .summary("`fsync` once at the end, inside the measured time");
+        .summary("`fsync` once at the end, inside the measured time")
+        .detail("Metadata engines with `name_directory` call `syncfs` on its filesystem instead.");
 
     pub const END_FDATASYNC: Opt<bool> = switch("end_fdatasync")
         .not_in_fio()

@@ -2,7 +2,7 @@
 
 use crate::input::JobInput;
 use crate::option::OptionRow;
-use crate::options::content::rows::VERIFY;
+use crate::options::content::rows::{DO_VERIFY, VERIFY};
 use crate::options::engine::rows::NUMJOBS;
 use crate::options::limits::rows::{
     COMPLETE_IOS_OF, LOOPS, NUMBER_IOS, RAMP_TIME, REPEAT_IOS_OF, STEADY_STATE, TIME_BASED,
@@ -41,7 +41,8 @@ pub(crate) fn plan_follow(job: &JobInput<'_>) -> Result<Option<Follow>, Refusal>
         (RAMP_TIME.row(), job.get(RAMP_TIME).is_some()),
         (STEADY_STATE.row(), job.get(STEADY_STATE)),
         (READ_IOLOG.row(), job.is_set(READ_IOLOG)),
-        (VERIFY.row(), completes && job.is_set(VERIFY)),
+        // Without a pass of its own, the job only writes blocks that another one compares.
+        (VERIFY.row(), completes && job.is_set(VERIFY) && job.get(DO_VERIFY)),
     ];
     let shifts = (RANK_SHIFT.row(), completes && job.get(RANK_SHIFT) > 0);
     if let Some((other, _)) = others.into_iter().chain([shifts]).find(|(_, is_set)| *is_set) {

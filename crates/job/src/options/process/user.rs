@@ -60,7 +60,7 @@ pub(crate) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
             let maker = jobs.iter().find(|other| other.files.iter().any(|file| file.path == path && is_made(file)));
             match maker.filter(|maker| maker.name != job.name) {
                 Some(maker) if maker.user == job.user => continue,
-                Some(maker) if usage == PathUse::Read && maker.handling.new_files == FileAccess::Umask => continue,
+                Some(maker) if usage == PathUse::Read && maker.handling.new_files != FileAccess::Private => continue,
                 Some(maker) => {
                     let reason =
                         format!("job `{}` creates it as another user, with access for that user only", maker.name);

@@ -8,7 +8,7 @@ use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
-use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, NEW_FILE_ACCESS, UNLINK_EACH_LOOP};
+use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, NEW_FILE_ACCESS, RENEW_FILES, UNLINK_EACH_LOOP};
 use crate::refusal::{Case, Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
@@ -98,6 +98,7 @@ pub(crate) fn plan_handling(
         huge_page_bytes,
         stat,
         new_files,
+        renews_files: values.get(RENEW_FILES),
         allocates_each_donor,
         ..Handling::default()
     })

@@ -4,6 +4,7 @@ use crate::facts::FactsSource;
 use crate::facts::Target;
 use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
+use crate::options::durability::rows::{END_FSYNC, FSYNC};
 use crate::options::engine::rows::IOENGINE;
 use crate::options::engine::rows::NUMJOBS;
 use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE, TIME_BASED};
@@ -12,13 +13,14 @@ use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
 use crate::options::target::files::{JobFile, directory_facts};
 use crate::options::target::rows::{
     DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NAME_BRANCH, NAME_BYTES, NAME_DEPTH,
-    NAME_DIRECTORY, NAME_LEAVES, NAME_PRIVATE, NAME_TREE, NRFILES, NameAccounting, OFFSET, RANK_PLACE, RANK_SHIFT,
-    RANK_SHIFT_BY, SIZE, UNLINK,
+    NAME_DIRECTORY, NAME_FSYNC, NAME_LEAVES, NAME_PRIVATE, NAME_TREE, NAME_VERIFY, NRFILES, NameAccounting, OFFSET,
+    OVERWRITE_EXISTING, RANK_PLACE, RANK_SHIFT, RANK_SHIFT_BY, SIZE, UNLINK,
 };
 use crate::paths::join_path;
 use crate::refusal::{Case, Refusal, Rule};
 use crate::value::Extent;
 use crate::values::Values;
+use std::collections::BTreeSet;
 use trueio_model::{
     BlockSizes, CriterionVariable, EngineKind, FilePlan, FileSelection, Guard, JobPlan, JobSpec, Limits, NameCounts,
     NameSet, Pace, Prepare, TargetKind,
@@ -58,7 +60,9 @@ pub(crate) fn plan_names(
     if let Some(set) = set_of(values) {
         return plan_set(values, decisions, engine, &set);
     }
-    let of_sets: [&'static OptionRow; 8] = [
+    let of_sets: [&'static OptionRow; 10] = [
+        NAME_FSYNC.row(),
+        NAME_VERIFY.row(),
         NAME_DEPTH.row(),
         NAME_BRANCH.row(),
         NAME_LEAVES.row(),
@@ -111,6 +115,9 @@ pub(crate) fn set_of(values: &Values) -> Option<NameSet> {
         is_private: values.get(NAME_PRIVATE),
         is_tree: values.get(NAME_TREE),
         file_bytes: values.get(NAME_BYTES).min(FILE_BYTES_MAX) as u32,
+        syncs_files: values.get(NAME_FSYNC),
+        syncs_filesystem: values.get(END_FSYNC) && values.get(FSYNC) == 0,
+        is_compared: values.get(NAME_VERIFY),
         is_new: false,
         is_made_here: false,
         stays: !values.get(UNLINK),
@@ -201,6 +208,10 @@ pub(crate) fn agree_on_names(
         let text = |option: &OptionRow| spec.options.get(option.name).map(|value| value.text.as_str());
         Some(set_path(text(DIRECTORY.row()), text(NAME_DIRECTORY.row())?))
     };
+    // Of a directory that exists, only jobs that are permitted to remove names.
+    let removes = |job: &&JobPlan| job.names.is_some() && job.engine.uses_names_up();
+    let jobs_remove: BTreeSet<String> =
+        jobs.iter().filter(removes).filter_map(|job| Some(job.files.first()?.path.clone())).collect();
     for index in 0..jobs.len() {
         let job = &jobs[index];
         let Some(set) = &job.names else { continue };
@@ -237,14 +248,23 @@ pub(crate) fn agree_on_names(
             let reason = format!("`{path}` does not exist, and no job creates names in it (`filecreate`, `dircreate`)");
             return refuse(job, NAME_DIRECTORY.name, reason);
         }
-        if !is_new && job.engine.uses_names_up() {
-            let reason = "the job would remove names that this run did not create".to_owned();
+        let is_named = |spec: &JobSpec| {
+            let named = spec.options.get(OVERWRITE_EXISTING.name).map(|value| value.text.as_str());
+            spec.name == job.name && named == Some(path.replace(':', "\\:").as_str())
+        };
+        if !is_new && job.engine.uses_names_up() && !specs.iter().any(is_named) {
+            let reason =
+                "the job would remove names that this run did not create; `overwrite_existing` with the directory \
+                          permits it"
+                    .to_owned();
             return refuse(job, NAME_DIRECTORY.name, reason);
         }
         let job = &mut jobs[index];
-        job.files[0].remove_after = is_new && !stays;
+        let is_removed = !is_new && jobs_remove.contains(&path);
+        job.files[0].remove_after = (is_new || is_removed) && !stays;
         let set = job.names.as_mut().expect("seen above");
-        (set.is_new, set.stays, set.is_made_here) = (is_new, stays, is_new && rank.unwrap_or(0) == 0);
+        (set.is_new, set.stays) = (is_new, stays);
+        set.is_made_here = (is_new || is_removed) && rank.unwrap_or(0) == 0;
     }
     Ok(())
 }

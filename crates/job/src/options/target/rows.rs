@@ -29,6 +29,7 @@ crate::option::words_of! {
     impl FileAccess {
         Self::Private => "private", [], "mode 0600: only the job's user may use it";
         Self::Umask => "umask", [], "mode 0644 less the umask: others may read it (as in fio)";
+        Self::Group => "group", [], "mode 0664 less the umask: the group may write it, too (as in IOR)";
     }
 }
 
@@ -69,6 +70,7 @@ crate::option::words_of! {
     pub enum ShiftBy {
         Rank => "rank", [], "ranks";
         Host => "host", [], "hosts: the nearest distance at which each rank comes to another host, if there is one";
+        Random => "random", [], "ranks: a distance that each rank draws (`rank_shift_seed`), at least `rank_shift`; several ranks may draw one region";
     }
 }
 
@@ -139,6 +141,12 @@ crate::option::rows! {
         .not_in_fio()
         .summary("What `rank_shift` counts")
         .detail("If several ranks run on each host, the next rank may share its page cache; the next host does not.");
+
+    pub const RANK_SHIFT_SEED: Opt<u64> = count("rank_shift_seed", 0, u64::MAX)
+        .default("0")
+        .unit("seed")
+        .not_in_fio()
+        .summary("The seed of the distances that `rank_shift_by = \"random\"` draws (IOR's `-X`)");
 
     pub const RANK_PLACE: Opt<u32> = count("rank_place", 0, 1 << 24)
         .default("0")
@@ -341,6 +349,24 @@ crate::option::rows! {
         .summary("Missing directories of new files are created, with mode 0700")
         .detail("They stay after the run. The directory that `directory` names must exist. Without this option a \
                  missing directory is refused. fio creates directories, and so do jobs in fio's language.");
+
+    pub const NAME_FSYNC: Opt<bool> = switch("name_fsync")
+        .default("false")
+        .not_in_fio()
+        .summary("`filecreate` flushes each file before it closes it (mdtest's `-y`)");
+
+    pub const NAME_VERIFY: Opt<bool> = switch("name_verify")
+        .default("false")
+        .not_in_fio()
+        .summary("`fileread` compares what it reads with what `filecreate` with the same `randseed` wrote (mdtest's `-X`)")
+        .detail("A file that differs is a failed I/O (EBADMSG).");
+
+    pub const RENEW_FILES: Opt<bool> = switch("renew_files")
+        .default("false")
+        .not_in_fio()
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
+        .summary("Files that an earlier job of the run created are emptied before this job writes them")
+        .detail("The job then allocates their space again, as for new files (IOR's `-i`). Existing files stay as they are.");
 
     pub const NEW_FILE_ACCESS: Opt<FileAccess> = word("new_file_access")
         .default("private")

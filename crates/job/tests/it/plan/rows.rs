@@ -282,6 +282,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ("name_private", NAMES, "true"),
         ("name_tree", &[("ioengine", "dircreate"), ("name_directory", "/mnt/names")], "true"),
         ("name_bytes", NAMES, "100"),
+        ("name_fsync", NAMES, "true"),
+        ("name_verify", NAMES, "true"),
+        ("renew_files", &[("rw", "write")], "true"),
         ("rank_place", NAMES, "2"),
         ("rank_streams", &[("rank_place", "2")], "equal"),
         ("repeat_ios_of", &[("stonewall", "true")], "first"),
@@ -300,7 +303,8 @@ fn every_row_of_the_table_changes_the_plan() {
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
     let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing", "create_directories"];
     // `crates/cluster` applies all but the first before it plans a rank; a test below covers that.
-    let of_ranks = ["ranks", "shared_file", "shared_region", "shared_segments", "rank_shift", "rank_shift_by"];
+    let of_ranks =
+        ["ranks", "shared_file", "shared_region", "shared_segments", "rank_shift", "rank_shift_by", "rank_shift_seed"];
     for row in TABLE.iter().filter(|row| !permissions.contains(&row.name) && !of_ranks.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
