@@ -56,8 +56,8 @@ pub struct Mdtest {
     pub syncs_phases: bool,
     /// What is read is compared (`-X`).
     pub is_compared: bool,
-    /// The seed of the content (`-G`).
-    pub content_seed: u64,
+    /// The seed of the content (`-G`), so that a later command can compare it.
+    pub content_seed: Option<u64>,
     /// Seconds before each iteration (`-p`).
     pub delay_s: u64,
     /// Rates are printed.
@@ -183,7 +183,7 @@ impl Default for Mdtest {
             syncs_files: false,
             syncs_phases: false,
             is_compared: false,
-            content_seed: 0,
+            content_seed: None,
             delay_s: 0,
             prints_rate: true,
             prints_time: false,
@@ -234,7 +234,7 @@ impl Mdtest {
                 }
                 "p" => mdtest.delay_s = count(&value)?,
                 "P" => mdtest.prints_time = true,
-                "G" => mdtest.content_seed = count(&value)?,
+                "G" => mdtest.content_seed = Some(count(&value)?),
                 "W" => mdtest.deadline_s = count(&value)?,
                 "x" => mdtest.status_file = Some(value),
                 "X" => mdtest.is_compared = true,
@@ -403,8 +403,9 @@ impl Mdtest {
                 }
             }
             if self.files {
-                let content = self.content_seed.to_string();
-                let content: &[(&str, &str)] = if self.is_compared { &[("randseed", &content)] } else { &[] };
+                let is_seeded = self.is_compared || self.content_seed.is_some();
+                let content = self.content_seed.unwrap_or(0).to_string();
+                let content: &[(&str, &str)] = if is_seeded { &[("randseed", &content)] } else { &[] };
                 let written = bytes(self.write_bytes);
                 let create = [&[("name_bytes", written.as_str())][..], content].concat();
                 // After a deadline, the items that there are.

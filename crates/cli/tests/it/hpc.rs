@@ -298,7 +298,7 @@ fn ranks_of_ior_compare_the_regions_of_random_ranks() {
 fn mdtest_splits_its_phases_over_commands_by_a_status_file() {
     let sandbox = Sandbox::new();
     let run = |more: &str| {
-        let line = "mdtest --no-evidence --no-history -F -u -L -n 30 -d out -x status -w 3901 -e 3901 -X";
+        let line = "mdtest --no-evidence --no-history -F -u -L -n 30 -d out -x status -w 3901 -e 3901";
         sandbox.run(&line.split(' ').chain(more.split(' ')).collect::<Vec<_>>())
     };
     run("-C -W 60 -Y -y -G 5").assert_code(0);
@@ -306,9 +306,9 @@ fn mdtest_splits_its_phases_over_commands_by_a_status_file() {
     let file = sandbox.root().join("out/trueio-mdtest/tree.0/f.0.3");
     assert_eq!(std::fs::metadata(&file).expect("it stays").len(), 3901);
     run("-T").assert_code(0);
-    run("-E -G 5").assert_code(0);
+    run("-E -X -G 5").assert_code(0);
     // Other content is a failed read, which names the directory.
-    let ran = run("-E -G 6");
+    let ran = run("-E -X -G 6");
     ran.assert_code(1);
     assert!(ran.err.contains("`out/trueio-mdtest` failed: Bad message"), "{ran:?}");
     run("-C").assert_refused(&["`out/trueio-mdtest` exists"]);
