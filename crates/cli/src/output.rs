@@ -5,8 +5,10 @@ use crate::limits;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{Outcome, RunRecord, error_chain};
 use trueio_report::message;
@@ -127,6 +129,21 @@ pub(crate) fn reserve(what: &str, path: &Path) -> Result<ReservedOutput, Failure
     check_files(&[document].into_iter().chain(history()).collect::<Vec<_>>())?;
     ReservedOutput::reserve(path)
         .map_err(|e| Failure::refused(format!("{what} cannot be written to `{}`\n  because: {e}", path.display())))
+}
+
+/// Removes the outputs that rank 0 reserved before it died: files of this user that are empty and younger than `began`, which was
+/// before rank 0 reserved them. On another host's filesystem there are none.
+pub(crate) fn remove_reserved(matches: &ArgMatches, began: SystemTime) {
+    for (_, path) in files(matches) {
+        let Ok(found) = path.symlink_metadata() else { continue };
+        let is_ours = found.uid() == rustix::process::geteuid().as_raw() && found.is_file();
+        // Clocks of file servers differ from this host's.
+        let is_new = found.modified().is_ok_and(|at| at + Duration::from_secs(1) >= began);
+        if is_ours && is_new && found.len() == 0 {
+            // Another rank may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// Writes a reserved output.

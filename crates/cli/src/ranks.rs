@@ -8,7 +8,7 @@ use crate::request::{Claimed, request};
 use clap::ArgMatches;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use trueio_cluster::launcher::TOKEN_VARIABLE;
 use trueio_cluster::star::StarError;
 use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, guarded, launcher, ready};
@@ -20,7 +20,7 @@ use trueio_run::watch_signals;
 /// Variable with the longest wait for another rank, in seconds.
 const LIMIT_VARIABLE: &str = "TRUEIO_RANK_TIMEOUT";
 /// The same without it.
-const LIMIT_S: u64 = 120;
+const LIMIT_S: u64 = 60;
 
 /// Returns this process's place among the ranks that a launcher started; `None`: it is alone.
 ///
@@ -37,7 +37,8 @@ pub(crate) fn join() -> Result<Option<Member>, Failure> {
     let launched_within = limit(variable(LIMIT_VARIABLE))?;
     let unreachable = |text: String| Failure::with_code(EXIT_UNREACHABLE, text);
     let launched = trueio_cluster::connect(&variable, launched_within).map_err(|e| unreachable(e.to_string()))?;
-    Member::join(launched, launched_within).map_err(|error| {
+    let notify = |sentence: &str| message!("note: {sentence}");
+    Member::join(launched, launched_within, &notify).map_err(|error| {
         let text = error_chain("the ranks of this run could not be connected", Some(&error));
         if let StarError::NoToken { .. } = error {
             // Refused before anything was tried.
@@ -45,6 +46,9 @@ pub(crate) fn join() -> Result<Option<Member>, Failure> {
                 "{text}\n\nhint: set {TOKEN_VARIABLE} to the same secret for each process, for example that of `openssl rand -hex 32`; a \
                  launcher with PMIx or PMI passes one by itself"
             ));
+        }
+        if let StarError::OtherToken(..) | StarError::OtherProtocol(..) = error {
+            return Failure::refused(text);
         }
         unreachable(format!("{text}\n\nhint: {LIMIT_VARIABLE} is the longest wait for a rank, in seconds"))
     })
@@ -130,8 +134,10 @@ pub(crate) fn run<J>(
     matches: &ArgMatches,
     printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
-    let work =
-        |member: &mut Member, known: &mut Option<RunRecord>| whole(member, known, (kind, jobs), plan, matches, printer);
+    let began = SystemTime::now();
+    let work = |member: &mut Member, known: &mut Option<RunRecord>| {
+        whole(member, known, (kind, jobs), plan, (matches, began), printer)
+    };
     let rescue = |known: Option<RunRecord>, reason: &str| Err(output::rescue(known, reason, matches));
     ended(guarded(member, work, rescue))
 }
@@ -148,7 +154,7 @@ fn whole<J>(
     known: &mut Option<RunRecord>,
     (kind, jobs): (&str, Result<(Vec<JobSpec>, J), Failure>),
     plan: impl FnOnce(&Member, Vec<JobSpec>, J) -> Result<Planned, Failure>,
-    matches: &ArgMatches,
+    (matches, began): (&ArgMatches, SystemTime),
     printer: Option<Printer<'_>>,
 ) -> (u8, Result<Option<ExitCode>, Failure>) {
     let (specs, rest) = match jobs {
@@ -169,7 +175,13 @@ fn whole<J>(
     let has_lines = !output::is_json_to_stdout(matches);
     *known = measure(member, kind, spec, planned, has_evidence, (follow, has_lines));
     drop(shared);
-    let Some(record) = known else { return (1, Ok(None)) };
+    let Some(record) = known else {
+        if let Some(reason) = member.orphaned() {
+            message!("error: rank {} of {} ends: {reason}, and its results are lost", member.rank(), member.size());
+            output::remove_reserved(matches, began);
+        }
+        return (1, Ok(None));
+    };
     let delivered = output::deliver_as(record, outputs, matches, true, printer);
     // The other ranks end as rank 0 does.
     let code = [0, LimitOutcome::Undecided.exit_status()]

@@ -49,7 +49,7 @@ mod tests {
             ]
             .into();
             let launched: Launched = connect(&|name| variables.get(name).cloned(), limit).expect("variables");
-            Member::join(launched, limit).expect("the other one comes").expect("two ranks")
+            Member::join(launched, limit, &|_| ()).expect("the other one comes").expect("two ranks")
         };
         let other = std::thread::spawn({
             let rank = rank.clone();

@@ -114,29 +114,34 @@ pub(crate) enum After {
 }
 
 impl Member {
-    /// Connects this process to the other ranks; `None`: it is alone.
+    /// Connects this process to the other ranks; `None`: it is alone. `notify` gets a sentence when ranks are late or not accepted.
     ///
     /// # Errors
     /// A rank is missing or there twice, or rank 0 cannot be reached.
-    pub fn join(launched: Launched, limit: Limit) -> Result<Option<Self>, StarError> {
-        Self::join_with(launched, limit, Clock::monotonic())
+    pub fn join(launched: Launched, limit: Limit, notify: &dyn Fn(&str)) -> Result<Option<Self>, StarError> {
+        Self::join_with(launched, limit, Clock::monotonic(), notify)
     }
 
     /// The same with another clock, for tests.
     ///
     /// # Errors
     /// As [`Member::join`].
-    pub fn join_with(launched: Launched, limit: Limit, clock: Clock) -> Result<Option<Self>, StarError> {
+    pub fn join_with(
+        launched: Launched,
+        limit: Limit,
+        clock: Clock,
+        notify: &dyn Fn(&str),
+    ) -> Result<Option<Self>, StarError> {
         let (space, rank, size, launcher, star) = match launched {
             Launched::Alone => return Ok(None),
             Launched::InKeySpace(mut space) => {
-                let star =
-                    star::through_key_space(space.as_mut(), limit).inspect_err(|_| space.abort(EXIT_UNREACHABLE))?;
+                let star = star::through_key_space(space.as_mut(), limit, notify)
+                    .inspect_err(|_| space.abort(EXIT_UNREACHABLE))?;
                 let (rank, size, launcher) = (space.rank(), space.size(), space.launcher());
                 (Some(space), rank, size, launcher, star)
             }
             Launched::ByVariables(rendezvous) => {
-                let star = star::by_variables(&rendezvous, limit)?;
+                let star = star::by_variables(&rendezvous, limit, notify)?;
                 (None, rendezvous.rank, rendezvous.size, "variables".to_owned(), star)
             }
         };
@@ -176,6 +181,14 @@ impl Member {
     pub fn place(&self) -> Place {
         let Shared { rank, size, host, host_stride, .. } = &self.shared;
         Place { rank: *rank, size: *size, host: host.clone(), host_stride: *host_stride }
+    }
+
+    /// Returns why rank 0 is gone, on a rank that outlived it.
+    pub fn orphaned(&self) -> Option<&str> {
+        match &self.role {
+            Role::First(_) => None,
+            Role::Other(other) => other.orphaned(),
+        }
     }
 
     /// Returns true for rank 0, which prints and stores the results.

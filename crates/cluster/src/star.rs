@@ -22,12 +22,18 @@ use trueio_run::random_id;
 
 /// The first bytes of a rank's hello. The number changes with the protocol.
 pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-05\n";
+/// What hellos of all versions begin with.
+pub(crate) const MAGIC_OF_ALL: &[u8] = b"trueio-ranks-";
 /// Rank 0's answer to a rank that it accepts.
 pub(crate) const ACCEPTED: u8 = b'+';
 /// Rank 0's answer to a rank that is there already.
 pub(crate) const TAKEN: u8 = b'2';
 /// Rank 0's answer to a rank beyond the size.
 pub(crate) const BEYOND: u8 = b'>';
+/// Rank 0's answer to a rank with another secret.
+pub(crate) const OTHER_TOKEN: u8 = b'?';
+/// Rank 0's answer to a rank of another version of the protocol.
+pub(crate) const OTHER_PROTOCOL: u8 = b'v';
 
 /// Longest wait for one attempt to connect; a wrong address may swallow packets.
 const ATTEMPT: Duration = Duration::from_secs(5);
@@ -46,11 +52,21 @@ pub enum StarError {
     /// The text of rank 0 is not understood: another version of the program.
     #[error("rank 0 announced `{0}`, which this version cannot read; all ranks need the same version of trueio")]
     Announcement(String),
+    /// Rank 0 has another secret.
+    #[error("rank 0 at {0} has another {TOKEN_VARIABLE} than rank {1}")]
+    OtherToken(SocketAddr, u32),
+    /// Rank 0 is another version of the program.
+    #[error(
+        "rank 0 at {0} speaks another version of the protocol than rank {1}; all ranks need the same version of trueio"
+    )]
+    OtherProtocol(SocketAddr, u32),
     /// Some ranks did not connect.
-    #[error("{ranks} did not connect to rank 0 within {seconds} s")]
+    #[error("{ranks} did not connect to rank 0 within {seconds} s{refused}")]
     Missing {
         /// Which: `rank 3`, `ranks 3, 7 to 9`.
         ranks: String,
+        /// The callers that were not accepted; empty: none.
+        refused: String,
         /// The limit.
         seconds: u64,
     },
@@ -81,6 +97,16 @@ pub enum StarError {
         missing: String,
         /// The host of rank 0.
         host: String,
+    },
+    /// The limit of open files is too small for the connections.
+    #[error("rank 0 needs {wanted} open files for {size} ranks, and may have {most} (`ulimit -Hn`)")]
+    Descriptors {
+        /// The ranks.
+        size: u32,
+        /// What they need.
+        wanted: u64,
+        /// The hard limit.
+        most: u64,
     },
     /// Rank 0 cannot wait for connections.
     #[error("rank 0 cannot accept connections")]
@@ -130,27 +156,27 @@ pub fn parse_announcement(text: &str) -> Result<(Vec<SocketAddr>, String), StarE
     Ok((addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(), token.to_owned()))
 }
 
-/// Connects all ranks through the launcher's key-value space.
+/// Connects all ranks through the launcher's key-value space. `notify` gets a sentence when ranks are late or not accepted.
 ///
 /// # Errors
 /// A rank is missing or there twice, or this rank finds no way to rank 0.
-pub fn through_key_space(space: &mut dyn KeySpace, limit: Limit) -> Result<Star, StarError> {
+pub fn through_key_space(space: &mut dyn KeySpace, limit: Limit, notify: &dyn Fn(&str)) -> Result<Star, StarError> {
     if space.rank() == 0 {
         let listener = listen(0)?;
         let port = listener.local_addr().map_err(|e| StarError::Listen("any port".into(), e))?.port();
         let token = random_id();
         space.share(Some(&announcement(port, &token, &address::of_this_host())), limit)?;
-        return Ok(Star::Hub(Hub::accept(&listener, space.size(), token.as_bytes(), limit)?));
+        return Ok(Star::Hub(Hub::accept(&listener, space.size(), token.as_bytes(), limit, notify)?));
     }
     let (addresses, token) = parse_announcement(&space.share(None, limit)?)?;
     join(&|| addresses.clone(), space.rank(), token.as_bytes(), limit).map(Star::Spoke)
 }
 
-/// Connects all ranks as four variables say.
+/// Connects all ranks as four variables say; `notify` as in [`through_key_space`].
 ///
 /// # Errors
 /// As [`through_key_space`].
-pub fn by_variables(rendezvous: &Rendezvous, limit: Limit) -> Result<Star, StarError> {
+pub fn by_variables(rendezvous: &Rendezvous, limit: Limit, notify: &dyn Fn(&str)) -> Result<Star, StarError> {
     let Rendezvous { rank, size, host, port, token } = rendezvous;
     let loopback = loopback_of(host, *port);
     if loopback.is_none() && token.len() < TOKEN_BYTES_MIN {
@@ -166,7 +192,7 @@ pub fn by_variables(rendezvous: &Rendezvous, limit: Limit) -> Result<Star, StarE
                 .map_err(|error| StarError::Listen(format!("port {port} of {host}"), error))?,
             None => listen(*port)?,
         };
-        return Ok(Star::Hub(Hub::accept(&listener, *size, token.as_bytes(), limit)?));
+        return Ok(Star::Hub(Hub::accept(&listener, *size, token.as_bytes(), limit, notify)?));
     }
     // A name in DNS appears when rank 0 has an address, so each attempt resolves it again.
     let resolve = || (host.as_str(), *port).to_socket_addrs().map(Iterator::collect).unwrap_or_default();
@@ -199,6 +225,8 @@ fn join(addresses: &dyn Fn() -> Vec<SocketAddr>, rank: u32, token: &[u8], limit:
                 }
                 Ok((_, TAKEN)) => return Err(StarError::Twice(rank)),
                 Ok((_, BEYOND)) => return Err(StarError::Unexpected(rank)),
+                Ok((_, OTHER_TOKEN)) => return Err(StarError::OtherToken(*address, rank)),
+                Ok((_, OTHER_PROTOCOL)) => return Err(StarError::OtherProtocol(*address, rank)),
                 Ok((_, answer)) => reason = format!("{address} answered {answer}"),
                 Err(error) => reason = format!("{address}: {error}"),
             }

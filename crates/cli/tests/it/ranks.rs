@@ -3,6 +3,7 @@
 use crate::common::*;
 use crate::ranks_common::*;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use trueio_model::{Cause, Check, CheckOutcome, Outcome, RunRecord};
 use trueio_testkit::skip;
 
@@ -334,6 +335,47 @@ fn ctrl_c_on_any_rank_ends_all_and_keeps_what_was_measured() {
         let cluster = record.cluster.as_ref().expect("several ranks");
         assert_eq!((cluster.phases[0].ranks.len(), cluster.lost.len()), (3, 0));
     }
+}
+
+/// Goal: what outlives rank 0 says so, and leaves no empty output.
+/// Method: rank 0 is killed when it has reserved its output, which is after all ranks have agreed.
+#[test]
+fn ranks_that_outlive_rank_0_name_its_end_and_leave_no_empty_output() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.aside("record.json");
+    let json = path.to_str().expect("UTF-8");
+    let options = "run --rw read --size 1m --bs 64k --runtime 60s --time_based --no-evidence --no-history --json";
+    let arguments: Vec<&str> = options.split(' ').chain([json]).collect();
+    let port = free_port();
+    let mut first = rank(&sandbox, 0, 2, port, &arguments).spawn().expect("the program starts");
+    let other = Running::start(&mut rank(&sandbox, 1, 2, port, &arguments));
+    let until = Instant::now() + Duration::from_secs(60);
+    while !path.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(path.exists(), "rank 0 reserves its output");
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    let ran = other.wait().0;
+    ran.assert_code(1);
+    assert!(ran.err.contains("rank 1 ") && ran.err.contains("rank 0 is gone: its connection"), "{ran:?}");
+    assert!(!path.exists(), "an empty output stays");
+}
+
+#[test]
+fn a_rank_with_another_token_ends_at_once_and_names_rank_0() {
+    let sandbox = Sandbox::new();
+    let arguments = ["run", "--ioengine", "null", "--number_ios", "1", "--no-history"];
+    let port = free_port();
+    let first = Running::start(rank(&sandbox, 0, 2, port, &arguments).env("TRUEIO_RANK_TIMEOUT", "4"));
+    let other =
+        Ran::of(rank(&sandbox, 1, 2, port, &arguments).env("TRUEIO_TOKEN", "another").output().expect("it starts"));
+    other.assert_code(2);
+    assert!(other.err.contains("has another TRUEIO_TOKEN than rank 1"), "{other:?}");
+    let first = first.wait().0;
+    first.assert_code(75);
+    assert!(first.err.contains("rank 1 did not connect"), "{first:?}");
+    assert!(first.err.contains("a process with another TRUEIO_TOKEN, as rank 1, at 127.0.0.1"), "{first:?}");
 }
 
 #[test]

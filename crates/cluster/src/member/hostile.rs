@@ -148,7 +148,9 @@ fn watched(
 ) -> (RunRecord, Option<String>) {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
-    let hub = std::thread::spawn(move || star::hub::Hub::accept(&listener, 2, b"token", limit).expect("rank 1 comes"));
+    let hub = std::thread::spawn(move || {
+        star::hub::Hub::accept(&listener, 2, b"token", limit, &|_| ()).expect("rank 1 comes")
+    });
     let link = star::join_at(address, 1, b"token", LONG).expect("it has the token");
     let mut first = rank_0(hub.join().expect("no panic"), limit);
     first.shared.stop = stop.or(first.shared.stop);
@@ -421,7 +423,9 @@ fn samples_of_a_live_view_are_of_the_agreed_jobs_once_each_and_bounded() {
 fn a_value_of_another_kind_is_refused_in_one_line() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
-    let hub = std::thread::spawn(move || star::hub::Hub::accept(&listener, 2, b"token", LONG).expect("rank 1 comes"));
+    let hub = std::thread::spawn(move || {
+        star::hub::Hub::accept(&listener, 2, b"token", LONG, &|_| ()).expect("rank 1 comes")
+    });
     let link = star::join_at(address, 1, b"token", LONG).expect("it has the token");
     let mut first = rank_0(hub.join().expect("no panic"), LONG);
     let evil = std::thread::spawn(move || {
@@ -664,7 +668,7 @@ fn a_head_is_the_record_before_its_phases() {
 #[test]
 fn a_panic_of_rank_0_leaves_the_record_of_what_is_known() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let hub = star::hub::Hub::accept(&listener, 1, b"token", LONG).expect("it is alone");
+    let hub = star::hub::Hub::accept(&listener, 1, b"token", LONG, &|_| ()).expect("it is alone");
     let mut first = rank_0(hub, LONG);
     let own = Done { phase: Some(Box::new(Measured::own(measured()))), ..done() };
     play(&mut first, own, None).expect("a run");

@@ -25,12 +25,22 @@ pub(crate) struct Other {
     /// A message that arrived while this rank measured.
     early: Option<ToRank>,
     end: Option<u8>,
+    /// Why rank 0 is gone.
+    orphaned: Option<String>,
     reports: Reports,
 }
 
 impl Other {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link, clock: ClockOffset::default(), has_told: false, early: None, end: None, reports: Reports::none() }
+        Self {
+            link,
+            clock: ClockOffset::default(),
+            has_told: false,
+            early: None,
+            end: None,
+            orphaned: None,
+            reports: Reports::none(),
+        }
     }
 
     /// Sends a message; if rank 0 is gone, the run ends here.
@@ -41,8 +51,17 @@ impl Other {
     }
 
     fn lose(&mut self, shared: &mut Shared, error: &LinkError) {
-        shared.stop_here(format!("rank 0 is gone: {}", error_line(error)));
+        let reason = format!("rank 0 is gone: {}", error_line(error));
+        if self.end.is_none() {
+            self.orphaned.get_or_insert_with(|| reason.clone());
+        }
+        shared.stop_here(reason);
         self.end.get_or_insert(1);
+    }
+
+    /// Returns why rank 0 is gone; `None`: it was there to the end.
+    pub(crate) fn orphaned(&self) -> Option<&str> {
+        self.orphaned.as_deref()
     }
 
     /// Waits for a message of rank 0, within its budget: a limit, which the work of rank 0, or of a rank for which it waits, renews. Answers

@@ -21,7 +21,7 @@ const BOUND: Duration = Duration::from_secs(60);
 fn star_of(size: u32) -> (Hub, Vec<Link>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
-    let hub = std::thread::spawn(move || Hub::accept(&listener, size, b"token", LIMIT).expect("all come"));
+    let hub = std::thread::spawn(move || Hub::accept(&listener, size, b"token", LIMIT, &|_| ()).expect("all come"));
     let links =
         (1..size).map(|rank| star::join_at(address, rank, b"token", LIMIT).expect("it has the token")).collect();
     (hub.join().expect("no panic"), links)

@@ -18,7 +18,7 @@ fn free_port() -> u16 {
 
 fn member(rank: u32, size: u32, port: u16, clock: Clock) -> Member {
     let launched = Launched::ByVariables(Rendezvous { rank, size, host: "127.0.0.1".into(), port, token: "t".into() });
-    let mut member = Member::join_with(launched, LONG, clock).expect("all ranks come").expect("several ranks");
+    let mut member = Member::join_with(launched, LONG, clock, &|_| ()).expect("all ranks come").expect("several ranks");
     member.shared.stop = Some(Box::leak(Box::new(AtomicBool::new(false))));
     // Eight ranks a host: what a rank gets about its host does not grow with the run.
     member.shared.boot_id = format!("kernel-{:04}", rank / 8);

@@ -1,11 +1,11 @@
 //! Rank 0's side of the connections.
 
 use super::link::{Link, LinkError, Traffic};
-use super::{ACCEPTED, BEYOND, MAGIC, StarError, TAKEN, rank_list};
+use super::{ACCEPTED, BEYOND, MAGIC, MAGIC_OF_ALL, OTHER_PROTOCOL, OTHER_TOKEN, StarError, TAKEN, rank_list};
 use crate::Limit;
 use crate::budget::{Account, Budget};
 use crate::frame::{self, FrameError};
-use crate::launcher::TOKEN_BYTES_MAX;
+use crate::launcher::{TOKEN_BYTES_MAX, TOKEN_VARIABLE};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for the hello of a connection: a stranger that sends nothing is dropped.
 const HELLO: Duration = Duration::from_secs(10);
+/// After this time rank 0 says which ranks it waits for.
+const LATE: Duration = Duration::from_secs(5);
+/// Callers with another secret or version that are named.
+const REFUSED_MAX: usize = 8;
 /// Connections without a hello that are kept at a time, in addition to one for each rank.
 const STRANGERS_MAX: usize = 64;
 
@@ -30,6 +34,10 @@ enum Hello {
     Incomplete,
     Stranger,
     Rank(u32),
+    /// A rank of ours with another secret.
+    OtherToken(u32),
+    /// A rank of another version: the bytes that name it.
+    OtherProtocol(String),
 }
 
 impl Caller {
@@ -45,23 +53,23 @@ impl Caller {
         }
         let known = self.received.len().min(MAGIC.len());
         if self.received[..known] != MAGIC[..known] {
-            return Hello::Stranger;
+            let is_ours = known == MAGIC.len() && self.received.starts_with(MAGIC_OF_ALL);
+            let number = self.received[MAGIC_OF_ALL.len().min(known)..known].iter();
+            let number: String = number.map(|byte| char::from(*byte)).filter(char::is_ascii_digit).collect();
+            return if is_ours { Hello::OtherProtocol(number) } else { Hello::Stranger };
         }
         let Some((head, sent)) = self.received.split_at_checked(MAGIC.len() + 6) else { return Hello::Incomplete };
         let length = u16::from_be_bytes([head[20], head[21]]);
+        let rank = u32::from_be_bytes([head[16], head[17], head[18], head[19]]);
         if usize::from(length) != token.len() {
-            return Hello::Stranger;
+            return Hello::OtherToken(rank);
         }
         if sent.len() < token.len() {
             return Hello::Incomplete;
         }
         // The time of the comparison does not depend on where the first difference is.
         let difference = sent.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
-        if difference == 0 {
-            Hello::Rank(u32::from_be_bytes([head[16], head[17], head[18], head[19]]))
-        } else {
-            Hello::Stranger
-        }
+        if difference == 0 { Hello::Rank(rank) } else { Hello::OtherToken(rank) }
     }
 
     /// Sends one byte; whether it arrives is the caller's business.
@@ -104,19 +112,39 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Accepts one connection of each other rank that sends the token.
+    /// Accepts one connection of each other rank that sends the token. A caller with another secret or version gets an answer,
+    /// so that it ends at once, and rank 0 goes on waiting: any process of the network could be one. `notify` gets a sentence
+    /// about it, and about ranks that are late.
     ///
     /// # Errors
     /// A rank is missing after the limit, or there twice.
-    pub fn accept(listener: &TcpListener, size: u32, token: &[u8], limit: Limit) -> Result<Self, StarError> {
+    pub fn accept(
+        listener: &TcpListener,
+        size: u32,
+        token: &[u8],
+        limit: Limit,
+        notify: &dyn Fn(&str),
+    ) -> Result<Self, StarError> {
         let until = limit.begin();
+        provide_descriptors(size)?;
+        let (mut late_at, mut refused) = (Some(Instant::now() + LATE), Vec::new());
+        let mut refuse = |caller: Caller, answer: u8, what: String| {
+            let from =
+                caller.stream.peer_addr().map_or_else(|_| "an unknown address".to_owned(), |at| at.ip().to_string());
+            drop(caller.answer(answer));
+            if refused.len() < REFUSED_MAX {
+                let sentence = format!("{what}, at {from}, was not accepted");
+                notify(&sentence);
+                refused.push(sentence);
+            }
+        };
         listener.set_nonblocking(true).map_err(StarError::Accept)?;
         let mut links: Vec<Option<Link>> = (1..size).map(|_| None).collect();
         let mut callers: Vec<Caller> = Vec::new();
         let mut missing = links.len();
         while missing > 0 {
             wait_for_callers(listener, &callers, until)?;
-            while let Ok((stream, _)) = listener.accept() {
+            while let Some(stream) = next_caller(listener)? {
                 if stream.set_nonblocking(true).is_ok() {
                     callers.push(Caller { stream, received: Vec::new(), since: Instant::now() });
                 }
@@ -129,6 +157,14 @@ impl Hub {
                 match caller.hello(token) {
                     Hello::Incomplete if caller.since.elapsed() < HELLO => waiting.push(caller),
                     Hello::Incomplete | Hello::Stranger => {}
+                    Hello::OtherToken(rank) => {
+                        refuse(caller, OTHER_TOKEN, format!("a process with another {TOKEN_VARIABLE}, as rank {rank}"));
+                    }
+                    Hello::OtherProtocol(number) => {
+                        let ours = String::from_utf8_lossy(&MAGIC[MAGIC_OF_ALL.len()..]).trim().to_owned();
+                        let what = format!("a rank with version {number} of the protocol instead of {ours}");
+                        refuse(caller, OTHER_PROTOCOL, what);
+                    }
                     Hello::Rank(rank) => match links.get_mut((rank as usize).wrapping_sub(1)) {
                         None => drop(caller.answer(BEYOND)),
                         Some(Some(_)) => {
@@ -144,9 +180,14 @@ impl Hub {
                 }
             }
             callers = waiting;
+            let absent = || (1..size).filter(|rank| links[*rank as usize - 1].is_none()).collect::<Vec<u32>>();
+            if missing > 0 && late_at.is_some_and(|at| Instant::now() >= at) {
+                late_at = None;
+                notify(&format!("waiting for {} of {size}, at most {} s", rank_list(&absent()), limit.seconds()));
+            }
             if missing > 0 && until.is_over() {
-                let ranks: Vec<u32> = (1..size).filter(|rank| links[*rank as usize - 1].is_none()).collect();
-                return Err(StarError::Missing { ranks: rank_list(&ranks), seconds: limit.seconds() });
+                let refused = refused.iter().map(|sentence| format!("; {sentence}")).collect();
+                return Err(StarError::Missing { ranks: rank_list(&absent()), refused, seconds: limit.seconds() });
             }
         }
         let accounts = vec![Account::default(); links.len()];
@@ -266,6 +307,35 @@ impl Hub {
     /// Returns the limit of each operation.
     pub fn limit(&self) -> Limit {
         self.limit
+    }
+}
+
+/// Raises the limit of open files for the connections of all ranks.
+fn provide_descriptors(size: u32) -> Result<(), StarError> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // Next to the connections: strangers, and what the program has open.
+    let wanted = u64::from(size) + STRANGERS_MAX as u64 + 256;
+    let found = getrlimit(Resource::Nofile);
+    if found.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let most = found.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: Some(wanted.min(most)), maximum: found.maximum };
+    if most < wanted || setrlimit(Resource::Nofile, raised).is_err() {
+        return Err(StarError::Descriptors { size, wanted, most });
+    }
+    Ok(())
+}
+
+/// Accepts a caller, if there is one.
+fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, StarError> {
+    match listener.accept() {
+        Ok((stream, _)) => Ok(Some(stream)),
+        // Without a descriptor no rank can join: waiting would hide it.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => {
+            Err(StarError::Accept(error))
+        }
+        Err(_) => Ok(None),
     }
 }
 

@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Longest message of rank 0, in bytes.
 pub(crate) const TO_RANK_BYTES_MAX: u32 = 64 << 20;
+/// Longest time for which sent data may stay without an acknowledgement, in milliseconds: as long as the probes of an idle connection.
+const UNACKNOWLEDGED_MS: u32 = 60_000;
 /// Longest part of a message that is read at a time, in bytes.
 const PART_BYTES: usize = 64 << 10;
 
@@ -123,6 +125,8 @@ impl Link {
         rustix::net::sockopt::set_tcp_keepidle(&stream, idle)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, every)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, 3)?;
+        // Probes are not sent while data waits for an acknowledgement, so that has a limit of its own.
+        rustix::net::sockopt::set_tcp_user_timeout(&stream, UNACKNOWLEDGED_MS)?;
         Ok(Self { stream, limit, traffic: Traffic::default(), partial: Vec::new() })
     }
 

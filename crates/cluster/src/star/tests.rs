@@ -15,7 +15,7 @@ fn listener() -> (TcpListener, SocketAddr) {
 
 fn accept(size: u32, limit: Limit) -> (std::thread::JoinHandle<Result<Hub, StarError>>, SocketAddr) {
     let (listener, address) = listener();
-    (std::thread::spawn(move || Hub::accept(&listener, size, TOKEN, limit)), address)
+    (std::thread::spawn(move || Hub::accept(&listener, size, TOKEN, limit, &|_| ())), address)
 }
 
 fn rank(address: SocketAddr, rank: u32, token: &'static [u8], limit: Limit) -> Result<Link, StarError> {
@@ -49,19 +49,29 @@ fn ranks_are_listed_in_ranges() {
 }
 
 #[test]
-fn strangers_and_wrong_tokens_get_no_answer_and_do_not_delay_the_ranks() {
-    let (hub, address) = accept(3, LONG);
-    // One sends nothing, one another protocol, one a wrong token of the same length, one a shorter one.
+fn strangers_get_no_answer_wrong_tokens_a_refusal_and_neither_delays_the_ranks() {
+    let (listener, address) = listener();
+    let (said, sentences) = std::sync::mpsc::channel();
+    let hub = std::thread::spawn(move || {
+        Hub::accept(&listener, 3, TOKEN, LONG, &|sentence| said.send(sentence.to_owned()).expect("it is read"))
+    });
+    // One sends nothing, one another protocol, one a wrong token of the same length, one a shorter one, one another version.
     let silent = TcpStream::connect(address).expect("a connection");
     let mut other = TcpStream::connect(address).expect("a connection");
     other.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is sent");
     for token in [&b"0123456789abcdeX"[..], b"0123"] {
-        let error = hello(&address, 1, token).expect_err("a wrong token");
-        assert!(
-            matches!(error.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset),
-            "{error}"
-        );
+        let error = join(&|| vec![address], 1, token, LONG).expect_err("a wrong token").to_string();
+        assert_eq!(error, format!("rank 0 at {address} has another TRUEIO_TOKEN than rank 1"));
+        let sentence = sentences.recv().expect("rank 0 names it");
+        assert_eq!(sentence, "a process with another TRUEIO_TOKEN, as rank 1, at 127.0.0.1, was not accepted");
     }
+    let mut older = TcpStream::connect(address).expect("a connection");
+    older.write_all(b"trueio-ranks-04\n\0\0\0\x01\0\0").expect("it is sent");
+    let mut answer = [0];
+    older.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer, [OTHER_PROTOCOL]);
+    let sentence = sentences.recv().expect("rank 0 names it");
+    assert_eq!(sentence, "a rank with version 04 of the protocol instead of 05, at 127.0.0.1, was not accepted");
     let links: Vec<Link> = [2, 1].map(|number| rank(address, number, TOKEN, LONG).expect("a rank")).into();
     let hub = hub.join().expect("no panic").expect("all ranks are there");
     assert_eq!((hub.size(), hub.living()), (3, vec![1, 2]));
@@ -97,6 +107,23 @@ fn missing_ranks_are_named_at_the_limit() {
     let _link = rank(address, 3, TOKEN, LONG).expect("a rank");
     let error = hub.join().expect("no panic").expect_err("ranks are missing").to_string();
     assert_eq!(error, "ranks 1, 2, 4, 5 did not connect to rank 0 within 1 s");
+}
+
+#[test]
+fn rank_0_says_after_five_seconds_for_which_ranks_it_waits() {
+    let (listener, address) = listener();
+    let (said, sentences) = std::sync::mpsc::channel();
+    let hub = std::thread::spawn(move || {
+        Hub::accept(&listener, 4, TOKEN, LONG, &|sentence| said.send(sentence.to_owned()).expect("it is read"))
+    });
+    let began = Instant::now();
+    let first = rank(address, 2, TOKEN, LONG).expect("a rank");
+    assert_eq!(sentences.recv().expect("a sentence"), "waiting for ranks 1, 3 of 4, at most 120 s");
+    assert!(began.elapsed() >= Duration::from_secs(4), "{:?}", began.elapsed());
+    let others = [1, 3].map(|number| rank(address, number, TOKEN, LONG).expect("a rank"));
+    hub.join().expect("no panic").expect("all ranks are there");
+    assert!(sentences.recv().is_err(), "it is said once");
+    drop((first, others));
 }
 
 #[test]
@@ -168,7 +195,7 @@ fn off_the_loopback_address_ranks_need_a_token() {
         let token = token.to_owned();
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|at| at.local_addr()).expect("a port").port();
         let short = Limit::new(Duration::from_millis(1));
-        by_variables(&Rendezvous { rank, size: 2, host: host.to_owned(), port, token }, short)
+        by_variables(&Rendezvous { rank, size: 2, host: host.to_owned(), port, token }, short, &|_| ())
             .expect_err("nothing joins")
     };
     for rank in [0, 1] {
@@ -192,8 +219,8 @@ fn off_the_loopback_address_ranks_need_a_token() {
 fn on_the_loopback_address_rank_0_listens_nowhere_else() {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|at| at.local_addr()).expect("a port").port();
     let rendezvous = move |rank| Rendezvous { rank, size: 2, host: "127.0.0.1".into(), port, token: String::new() };
-    let first = std::thread::spawn(move || by_variables(&rendezvous(0), LONG));
-    let other = by_variables(&rendezvous(1), LONG);
+    let first = std::thread::spawn(move || by_variables(&rendezvous(0), LONG, &|_| ()));
+    let other = by_variables(&rendezvous(1), LONG, &|_| ());
     // While it listens, or after that, the address of any other interface does not belong to it.
     assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
     other.expect("rank 0 accepts");
