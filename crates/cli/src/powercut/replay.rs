@@ -11,7 +11,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, ioctl_ficlone, seek};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
@@ -199,7 +199,7 @@ impl Replay {
         let refused = |error: &(dyn std::error::Error + 'static)| {
             Failure::refused(trueio_model::error_chain(&format!("`{name}` cannot be replayed"), Some(error)))
         };
-        let mut file = open_regular(path).map_err(|error| refused(&error))?;
+        let mut file = open_seekable(path).map_err(|error| refused(&error))?;
         let log = WriteLog::read(&mut file).map_err(|error| refused(&error))?;
         let from = match matches.get_one::<String>("from") {
             Some(text) => entry_named(&log, text)
@@ -277,12 +277,12 @@ impl Replay {
             return file.set_len(end).map_err(|error| failed(&error));
         };
         let shown = path.display();
-        let source = open_regular(path).map_err(|error| {
+        let source = open_seekable(path).map_err(|error| {
             Failure::refused(format!(
                 "--base: `{shown}` cannot be read\n  because: {error}\n\nhint: name a file with the image"
             ))
         })?;
-        let length = source.metadata().map_err(|error| failed(&error))?.len();
+        let length = (&source).seek(io::SeekFrom::End(0)).map_err(|error| failed(&error))?;
         if length < end {
             return Err(Failure::refused(format!(
                 "--base: `{shown}` has {}, and the log writes up to {}\n\nhint: name an image of the whole device",
@@ -596,10 +596,15 @@ fn entry_named(log: &WriteLog, text: &str) -> Option<usize> {
     marked.or_else(numbered)
 }
 
-/// Opens a file to read it; a pipe or a device is refused.
-fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a file to read it, or a block device, to which dm-log-writes logs; a pipe or another device is refused.
+fn open_seekable(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() || kind.is_block_device() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is neither a file nor a block device"))
+    }
 }
 
 /// Creates a file in the folder of the run.
@@ -608,8 +613,8 @@ fn private(path: &Path) -> io::Result<File> {
 }
 
 /// Copies an image with its holes, shared if the filesystem can.
-fn copy(from: &File, to: &File) -> io::Result<()> {
-    let length = from.metadata()?.len();
+fn copy(mut from: &File, to: &File) -> io::Result<()> {
+    let length = from.seek(io::SeekFrom::End(0))?;
     if ioctl_ficlone(to, from).is_ok() {
         return Ok(());
     }
@@ -618,6 +623,8 @@ fn copy(from: &File, to: &File) -> io::Result<()> {
     while at < length {
         let begin = match seek(from, SeekFrom::Data(at)) {
             Ok(begin) => begin,
+            // A block device has no holes that are known.
+            Err(rustix::io::Errno::INVAL) => return copy_range(from, 0, to, 0, length),
             // No data after it.
             Err(rustix::io::Errno::NXIO) => break,
             Err(error) => return Err(error.into()),

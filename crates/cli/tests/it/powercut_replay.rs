@@ -5,6 +5,7 @@
 
 use crate::common::*;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 use trueio_powercut::replay::LogWriter;
 
@@ -172,6 +173,24 @@ fn images_times_base_and_begin_are_options() {
     run(&["--check", "true", "--base", "base.img"]).1.assert_refused(&["`base.img` has 1 KiB", "writes up to 8 KiB"]);
 }
 
+/// Goal: a log, and what the disk held before, may be on block devices: dm-log-writes logs to one.
+#[test]
+fn a_log_and_a_base_on_block_devices_are_read() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let [log, base] = ["log.img", "base.img"].map(|name| Loop::new(&sandbox, name, 1 << 20));
+    let device = |disk: &Loop| File::options().write(true).open(&disk.device).expect("the device");
+    let whole = fs::read(log_of(&sandbox, Program::Correct)).expect("a log");
+    device(&log).write_all(&whole).and_then(|()| device(&log).sync_all()).expect("written");
+    device(&base).write_all(&[9; 16 * 1024]).and_then(|()| device(&base).sync_all()).expect("written");
+    let check = "test $(stat -c %s {}) = 1048576 && test $(od -An -tu1 -j12000 -N1 {}) = 9";
+    let ran = sandbox.run(&["powercut", "replay", &log.device, "--base", &base.device, "--check", check]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("at 12 of 12 points"), "{ran:?}");
+}
+
 /// Goal: what is no whole log is refused by name, and before anything runs.
 #[test]
 fn bad_logs_are_refused() {
@@ -196,7 +215,9 @@ fn bad_logs_are_refused() {
         assert!(!sandbox.path("ran").exists());
     }
     sandbox.run(&["powercut", "replay", "none", "--check", "true"]).assert_refused(&["`none` cannot be replayed"]);
-    sandbox.run(&["powercut", "replay", "/dev/zero", "--check", "true"]).assert_refused(&["it is not a file"]);
+    sandbox
+        .run(&["powercut", "replay", "/dev/zero", "--check", "true"])
+        .assert_refused(&["it is neither a file nor a block device"]);
     fs::write(&path, &whole).expect("a log");
     let ran = sandbox.run(&["powercut", "replay", "writes.log", "--check", "true", "--mount=-o x"]);
     ran.assert_refused(&["--mount `-o x` is not the name of a filesystem"]);
