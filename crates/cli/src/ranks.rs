@@ -169,7 +169,12 @@ fn whole<J>(
     };
     let (planned, shared) = match ready(member, kind, specs, plan) {
         Ok(ready) => ready,
-        Err(refused) => return stop(refused),
+        Err(refused) => {
+            if member.orphaned().is_some() {
+                output::remove_reserved(matches, began);
+            }
+            return stop(refused);
+        }
     };
     let Planned { spec, planned, outputs, has_evidence, follow } = planned;
     let has_lines = !output::is_json_to_stdout(matches);

@@ -14,6 +14,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
+use trueio_job::options::target::rows::NEW_FILE_ACCESS;
 use trueio_model::{JobSpec, Origin, rank_seed, units};
 
 /// The longest wait until a file of rank 0 appears on another host: caches of network filesystems keep that a name is
@@ -32,6 +33,8 @@ struct SharedFile {
     /// True if a job writes it without naming it in `overwrite_existing`: it must be new.
     must_be_new: bool,
     stays: bool,
+    /// The mode with which it is created, which the first job sets.
+    mode: u32,
 }
 
 /// The shared files of a run. Those that this rank created are removed when it is dropped.
@@ -114,7 +117,15 @@ impl SharedFiles {
                 known.must_be_new |= must_be_new;
                 known.stays |= stays;
             }
-            None => self.files.push(SharedFile { path, maker, length_bytes, is_read, must_be_new, stays }),
+            None => self.files.push(SharedFile {
+                path,
+                maker,
+                length_bytes,
+                is_read,
+                must_be_new,
+                stays,
+                mode: NEW_FILE_ACCESS.value_in(spec).mode(),
+            }),
         }
     }
 
@@ -134,7 +145,7 @@ impl SharedFiles {
             let failed = |what: &str, error: std::io::Error| {
                 format!("the shared file `{path}` cannot be {what}\n  because: {error}")
             };
-            let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+            let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(shared.mode).open(path);
             let file = match opened {
                 Ok(file) => file,
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && !shared.must_be_new => continue,
