@@ -6,18 +6,23 @@
 //!
 //! Limits: not installed on a NAS; the fields are those of Synology's developer guide for DSM 7. Packages are not signed.
 //!
-//! Source: Synology "DSM Developer Guide 7", sections INFO, scripts, conf and icons; POSIX.1-2008 pax(1), ustar format; the PNG
-//! specification.
+//! Source: Synology "DSM Developer Guide 7", sections INFO, scripts, conf and icons.
 
 use crate::plan::Refusal;
 use flate2::Compression;
-use flate2::write::{GzEncoder, ZlibEncoder};
+use flate2::write::GzEncoder;
+use object::LittleEndian;
+use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
 use std::io::{self, Write};
 
 /// Name of the package, and of its directory below `/var/packages`.
 const NAME: &str = "trueio";
-/// The icons: names and width in pixels (DSM 7).
-const ICONS: [(&str, u32); 2] = [("PACKAGE_ICON.PNG", 64), ("PACKAGE_ICON_256.PNG", 256)];
+/// The icons: names and contents, of 64 and 256 pixels (DSM 7).
+const ICONS: [(&str, &[u8]); 2] = [
+    ("PACKAGE_ICON.PNG", include_bytes!("../../../packaging/spk/PACKAGE_ICON.PNG")),
+    ("PACKAGE_ICON_256.PNG", include_bytes!("../../../packaging/spk/PACKAGE_ICON_256.PNG")),
+];
 /// The scripts that DSM 7 requires, besides `start-stop-status`.
 const SCRIPTS: [&str; 6] = ["preinst", "postinst", "preuninst", "postuninst", "preupgrade", "postupgrade"];
 
@@ -40,29 +45,19 @@ pub fn architecture(program: &[u8]) -> Result<&'static str, Refusal> {
     let refuse = |reason: &str, hint: &str| Refusal { reasons: vec![reason.to_owned()], hint: Some(hint.to_owned()) };
     const BUILD: &str =
         "build one with `cargo build --release --target x86_64-unknown-linux-musl`, and name it with --program";
-    let is_elf64 = program.starts_with(b"\x7fELF\x02\x01");
-    let header = program.get(..64).filter(|_| is_elf64);
-    let header = header.ok_or_else(|| refuse("it is no 64-bit program of Linux", BUILD))?;
-    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let name = match half(18) {
-        62 => "x86_64",
-        183 => "armv8",
+    let no_program = |_| refuse("it is no 64-bit program of Linux", BUILD);
+    let header = FileHeader64::<LittleEndian>::parse(program).map_err(no_program)?;
+    let endian = header.endian().map_err(no_program)?;
+    let name = match header.e_machine(endian) {
+        EM_X86_64 => "x86_64",
+        EM_AARCH64 => "armv8",
         _ => return Err(refuse("it is for a processor that no package of DSM is for", BUILD)),
     };
-    let start = u64::from_le_bytes(header[32..40].try_into().expect("8 bytes"));
-    let (size, count) = (usize::from(half(54)), usize::from(half(56)));
-    // A program header of type 3 (PT_INTERP) names the loader of shared libraries.
-    let kind = |index: usize| {
-        let at = usize::try_from(start).ok()?.checked_add(index.checked_mul(size)?)?;
-        Some(u32::from_le_bytes(program.get(at..at.checked_add(4)?)?.try_into().ok()?))
-    };
-    match (0..count).map(kind).collect::<Option<Vec<u32>>>() {
-        None => Err(refuse("it is not complete", BUILD)),
-        Some(kinds) if kinds.contains(&3) => {
-            Err(refuse("it needs the C library of this system, which a NAS does not have", BUILD))
-        }
-        Some(_) => Ok(name),
+    let parts = header.program_headers(endian, program).map_err(|_| refuse("it is not complete", BUILD))?;
+    if parts.iter().any(|part| part.p_type(endian) == PT_INTERP) {
+        return Err(refuse("it needs the C library of this system, which a NAS does not have", BUILD));
     }
+    Ok(name)
 }
 
 /// Writes the package.
@@ -91,8 +86,8 @@ pub fn pack(spk: &Spk<'_>, architecture: &str, out: &mut dyn Write) -> io::Resul
     tar.directory("conf")?;
     tar.file("conf/privilege", 0o644, b"{\"defaults\": {\"run-as\": \"package\"}}\n")?;
     tar.file("conf/resource", 0o644, b"{}\n")?;
-    for (name, pixels) in ICONS {
-        tar.file(name, 0o644, &icon(pixels)?)?;
+    for (name, content) in ICONS {
+        tar.file(name, 0o644, content)?;
     }
     tar.finish().map(|_| ())
 }
@@ -117,83 +112,37 @@ fn info(version: &str, architecture: &str) -> String {
     fields.iter().map(|(name, value)| format!("{name}=\"{value}\"\n")).collect()
 }
 
-/// Returns an icon of `pixels` × `pixels`: white bars on blue, as a PNG with a palette.
-fn icon(pixels: u32) -> io::Result<Vec<u8>> {
-    let mut rows = Vec::new();
-    for y in 0..pixels {
-        // Filter 0: the bytes as they are.
-        rows.push(0);
-        for x in 0..pixels {
-            // In sixteenths: three bars of 3 with gaps of 1, each higher than the one before.
-            let (column, row) = (x * 16 / pixels, y * 16 / pixels);
-            let bar = column.saturating_sub(2) / 4;
-            let is_bar = (2..14).contains(&column) && (column - 2) % 4 < 3 && row < 14 && row + 4 * (bar + 1) >= 15;
-            rows.push(u8::from(is_bar));
-        }
-    }
-    let mut data = ZlibEncoder::new(Vec::new(), Compression::best());
-    data.write_all(&rows)?;
-    let mut head = [pixels.to_be_bytes(), pixels.to_be_bytes()].concat();
-    // 8 bits, palette, deflate, no filter method, not interlaced.
-    head.extend([8, 3, 0, 0, 0]);
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    let palette = [0x1f, 0x4e, 0x79, 0xff, 0xff, 0xff];
-    for (kind, content) in [(b"IHDR", &head[..]), (b"PLTE", &palette), (b"IDAT", &data.finish()?), (b"IEND", &[])] {
-        png.extend(u32::try_from(content.len()).expect("an icon is small").to_be_bytes());
-        let mut sum = flate2::Crc::new();
-        sum.update(kind);
-        sum.update(content);
-        png.extend(kind);
-        png.extend(content);
-        png.extend(sum.sum().to_be_bytes());
-    }
-    Ok(png)
-}
-
-/// A tar archive in the ustar format, with the same bytes for the same content.
-struct Tar<W> {
-    out: W,
-}
+/// A tar archive with the same bytes for the same content: of root, from the beginning of 2026.
+struct Tar<W: Write>(tar::Builder<W>);
 
 impl<W: Write> Tar<W> {
     fn new(out: W) -> Self {
-        Self { out }
+        Self(tar::Builder::new(out))
     }
 
     fn directory(&mut self, name: &str) -> io::Result<()> {
-        self.head(&format!("{name}/"), 0o755, 0, b'5')
+        self.entry(&format!("{name}/"), 0o755, tar::EntryType::Directory, &[])
     }
 
     fn file(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
-        self.head(name, mode, content.len(), b'0')?;
-        self.out.write_all(content)?;
-        self.out.write_all(&[0; 512][..content.len().next_multiple_of(512) - content.len()])
+        self.entry(name, mode, tar::EntryType::Regular, content)
     }
 
-    fn head(&mut self, name: &str, mode: u32, bytes: usize, kind: u8) -> io::Result<()> {
-        let mut head = [0u8; 512];
-        let mut put = |at: usize, text: &str| head[at..at + text.len()].copy_from_slice(text.as_bytes());
-        put(0, name);
-        put(100, &format!("{mode:07o}"));
-        // Owner and group root; the time is the beginning of 2026.
-        put(108, "0000000");
-        put(116, "0000000");
-        put(124, &format!("{bytes:011o}"));
-        put(136, &format!("{:011o}", 1_767_225_600));
-        put(148, "        ");
-        put(257, "ustar\u{0}00");
-        put(265, "root");
-        put(297, "root");
-        head[156] = kind;
-        let sum: u32 = head.iter().map(|byte| u32::from(*byte)).sum();
-        head[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        self.out.write_all(&head)
+    fn entry(&mut self, name: &str, mode: u32, kind: tar::EntryType, content: &[u8]) -> io::Result<()> {
+        let mut head = tar::Header::new_ustar();
+        head.set_entry_type(kind);
+        head.set_mode(mode);
+        head.set_uid(0);
+        head.set_gid(0);
+        head.set_mtime(1_767_225_600);
+        head.set_username("root")?;
+        head.set_groupname("root")?;
+        head.set_size(content.len() as u64);
+        self.0.append_data(&mut head, name, content)
     }
 
-    /// Two empty blocks end it.
-    fn finish(mut self) -> io::Result<W> {
-        self.out.write_all(&[0; 1024])?;
-        Ok(self.out)
+    fn finish(self) -> io::Result<W> {
+        self.0.into_inner()
     }
 }
 
@@ -206,7 +155,7 @@ mod tests {
     /// A 64-bit program with program headers of these types.
     fn program(machine: u16, kinds: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 64 + kinds.len() * 56];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
         bytes[32] = 64;
         bytes[54] = 56;
@@ -264,7 +213,7 @@ mod tests {
         for script in SCRIPTS.iter().chain(&["start-stop-status"]) {
             assert!(!String::from_utf8_lossy(&read(&format!("scripts/{script}"))).contains("insmod"));
         }
-        for (name, pixels) in ICONS {
+        for ((name, _), pixels) in ICONS.into_iter().zip([64u32, 256]) {
             let png = read(name);
             assert_eq!((&png[..8], &png[16..24]), (&b"\x89PNG\r\n\x1a\n"[..], &[pixels.to_be_bytes(); 2].concat()[..]));
         }
