@@ -33,7 +33,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
         "level",
         "finding",
     ];
-    let mut out = line(&HEADER.map(str::to_owned));
+    let mut table = Table::new(&HEADER);
     let judgements = answer(record, &[]).phases;
     for row in summary(record) {
         let phase = &record.phases[row.phase_index];
@@ -41,7 +41,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
         let [p50, p99, p999] = row.quantiles.map(|q| optional(q.map(|q| q.value_ns)));
         let judgement = &judgements[row.phase_index];
         let finding = judgement.objections.first().map(|found| format!("{}: {}", found.check, found.sentence));
-        out.push_str(&line(&[
+        table.row(&[
             record.id.clone(),
             record.started_at.clone(),
             record.kind.clone(),
@@ -62,9 +62,9 @@ pub(crate) fn record(record: &RunRecord) -> String {
             judgement.verdict.word().to_owned(),
             phase.level.to_string(),
             finding.unwrap_or_default(),
-        ]));
+        ]);
     }
-    out
+    table.finish()
 }
 
 /// Formats a comparison: one line per answer.
@@ -84,7 +84,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
         "pairs",
         "conclusion",
     ];
-    let mut out = line(&HEADER.map(str::to_owned));
+    let mut table = Table::new(&HEADER);
     for part in &comparison.parts {
         let value = |index: usize, metric: Metric| {
             let side = part.sides.get(index)?;
@@ -93,7 +93,7 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
         let name = |index: usize| part.sides.get(index).map_or_else(String::new, |side| side.name.clone());
         for answer in &part.answers {
             let ratio = answer.ratio;
-            out.push_str(&line(&[
+            table.row(&[
                 part.name.clone(),
                 name(0),
                 name(answer.side),
@@ -110,17 +110,17 @@ pub(crate) fn comparison(comparison: &Comparison) -> String {
                     .ok()
                     .and_then(|word| Some(word.as_str()?.to_owned()))
                     .unwrap_or_default(),
-            ]));
+            ]);
         }
     }
-    out
+    table.finish()
 }
 
 /// Formats a study: one line per published or measured figure of a row.
 pub(crate) fn study(study: &StudyRecord) -> String {
     const HEADER: [&str; 11] =
         ["study", "mode", "row", "op", "metric", "statistic", "source", "value", "low", "high", "verdict"];
-    let mut out = line(&HEADER.map(str::to_owned));
+    let mut table = Table::new(&HEADER);
     for mode in &study.modes {
         for row in &mode.rows {
             let head = |op: Option<trueio_model::OpKind>, metric: &str, statistic: &str, source: &str| {
@@ -135,7 +135,7 @@ pub(crate) fn study(study: &StudyRecord) -> String {
                 };
                 let mut cells = head(figure.op, figure.metric.name(), figure.statistic.name(), &source);
                 cells.extend([figure.value.to_string(), String::new(), String::new(), String::new()]);
-                out.push_str(&line(&cells));
+                table.row(&cells);
             }
             for figure in &row.figures {
                 let mut cells = head(figure.op, figure.metric.name(), figure.statistic.name(), "here");
@@ -146,21 +146,21 @@ pub(crate) fn study(study: &StudyRecord) -> String {
                     optional(figure.interval.map(|i| i.1)),
                     verdict,
                 ]);
-                out.push_str(&line(&cells));
+                table.row(&cells);
             }
         }
     }
-    out
+    table.finish()
 }
 
 /// Formats a trend: one line per run of each series.
 pub(crate) fn trend(trend: &Trend) -> String {
     const HEADER: [&str; 10] =
         ["device", "job", "op", "metric", "unit", "run_id", "started_at", "value", "verdict", "words"];
-    let mut out = line(&HEADER.map(str::to_owned));
+    let mut table = Table::new(&HEADER);
     for series in &trend.series {
         for point in &series.points {
-            out.push_str(&line(&[
+            table.row(&[
                 trend.device.label.clone(),
                 series.job.clone(),
                 series.op.clone(),
@@ -171,19 +171,34 @@ pub(crate) fn trend(trend: &Trend) -> String {
                 point.value.to_string(),
                 point.verdict.map_or_else(String::new, |verdict| verdict.to_string()),
                 point.words.clone(),
-            ]));
+            ]);
         }
     }
-    out
+    table.finish()
 }
 
 fn optional(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-fn line(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
-    format!("{}\n", cells.join(","))
+/// A table in memory.
+struct Table(csv::Writer<Vec<u8>>);
+
+impl Table {
+    fn new(header: &[&str]) -> Self {
+        let mut table = Self(csv::Writer::from_writer(Vec::new()));
+        table.row(header);
+        table
+    }
+
+    fn row(&mut self, cells: &[impl AsRef<str>]) {
+        let cells = cells.iter().map(|text| spreadsheet_text(&clean(text.as_ref())).into_owned());
+        self.0.write_record(cells).expect("memory can be written, and rows have the cells of the header");
+    }
+
+    fn finish(self) -> String {
+        String::from_utf8(self.0.into_inner().expect("memory can be written")).expect("cells are UTF-8")
+    }
 }
 
 /// Returns a text as a cell that no spreadsheet evaluates. Names of files, jobs and disks may come from strangers, and a
@@ -206,20 +221,14 @@ fn is_ignorable(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-fn cell(text: &str) -> String {
-    let text = clean(text);
-    let text = spreadsheet_text(&text);
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn cells_are_quoted_and_formulas_are_not_executed() {
-        let cells = ["plain", "a, \"b\"", "=1+1", "-5.5", "-x"].map(str::to_owned);
-        assert_eq!(line(&cells), "plain,\"a, \"\"b\"\"\",'=1+1,-5.5,'-x\n");
+        let table = Table::new(&["plain", "a, \"b\"", "=1+1", "-5.5", "-x"]);
+        assert_eq!(table.finish(), "plain,\"a, \"\"b\"\"\",'=1+1,-5.5,'-x\n");
     }
 
     /// Goal: blanks, invisible characters and other widths hide no sign from the check that a spreadsheet finds.
