@@ -3,7 +3,7 @@
 //! An unknown fact is listed with the reason.
 
 use crate::layout::{Style, to_ascii};
-use crate::text::{clean, width_of, wrap};
+use crate::text::{clean, padded, width_of, wrap};
 use crate::words::{known, support_words};
 use serde::Serialize;
 use trueio_model::{DiskFacts, DiskLimits, DiskLink, Environment, Fact, TargetFacts, UsbFacts, units};
@@ -205,11 +205,12 @@ pub fn facts(target: &TargetFacts, style: &Style) -> String {
         out.push_str(&table.heading);
         out.push('\n');
         for [name, value, source] in &table.facts {
-            let mut first = format!("  {name:name_width$}  {value:value_width$}  ");
+            let name = padded(name, name_width);
+            let mut first = format!("  {name}  {}  ", padded(value, value_width));
             let hang = 2 + name_width + 2 + value_width + 2;
             if width_of(value) > value_width {
                 // A long value has separate lines, and its source is below it.
-                wrap(&mut out, &format!("  {name:name_width$}  "), name_width + 4, value, width);
+                wrap(&mut out, &format!("  {name}  "), name_width + 4, value, width);
                 first = " ".repeat(hang);
             }
             wrap(&mut out, &first, hang, source, width);

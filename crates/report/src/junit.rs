@@ -8,6 +8,7 @@
 
 use crate::answer::answer;
 use crate::limits::limit_line;
+use crate::text::escaped_xml;
 use crate::verdicts::Mark;
 use trueio_model::{LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
 
@@ -33,11 +34,11 @@ pub(crate) enum CaseResult {
 pub(crate) fn document(suite: &str, kind: &str, started_at: Option<&str>, cases: &[Case]) -> String {
     let count = |is_it: fn(&CaseResult) -> bool| cases.iter().filter(|case| is_it(&case.result)).count();
     let timestamp =
-        started_at.map_or_else(String::new, |at| format!(" timestamp=\"{}\"", escaped(at.trim_end_matches('Z'))));
+        started_at.map_or_else(String::new, |at| format!(" timestamp=\"{}\"", escaped_xml(at.trim_end_matches('Z'))));
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
          skipped=\"{}\"{timestamp}>\n",
-        escaped(suite),
+        escaped_xml(suite),
         cases.len(),
         count(|result| matches!(result, CaseResult::Failed(_))),
         count(|result| matches!(result, CaseResult::Error(_))),
@@ -45,8 +46,8 @@ pub(crate) fn document(suite: &str, kind: &str, started_at: Option<&str>, cases:
     );
     for case in cases {
         let time = case.seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""));
-        let name = escaped(&case.name);
-        out.push_str(&format!("<testcase classname=\"trueio.{}\" name=\"{name}\"{time}>\n", escaped(kind)));
+        let name = escaped_xml(&case.name);
+        out.push_str(&format!("<testcase classname=\"trueio.{}\" name=\"{name}\"{time}>\n", escaped_xml(kind)));
         let inner = match &case.result {
             CaseResult::Passed => None,
             CaseResult::Failed(why) => Some(("failure", why)),
@@ -54,10 +55,10 @@ pub(crate) fn document(suite: &str, kind: &str, started_at: Option<&str>, cases:
             CaseResult::Error(why) => Some(("error", why)),
         };
         if let Some((element, why)) = inner {
-            out.push_str(&format!("<{element} message=\"{}\"/>\n", escaped(why)));
+            out.push_str(&format!("<{element} message=\"{}\"/>\n", escaped_xml(why)));
         }
         if !case.out.is_empty() {
-            out.push_str(&format!("<system-out>{}</system-out>\n", escaped(&case.out)));
+            out.push_str(&format!("<system-out>{}</system-out>\n", escaped_xml(&case.out)));
         }
         out.push_str("</testcase>\n");
     }
@@ -148,20 +149,4 @@ fn judged(mark: Mark, words: &str) -> CaseResult {
 fn with_reasons(word: &str, objections: &[Objection]) -> String {
     let sentences: Vec<String> = objections.iter().map(Objection::whole_sentence).collect();
     format!("{word}. {}", sentences.join(" "))
-}
-
-/// Escapes text for an attribute or an element. Characters that XML 1.0 does not allow are replaced.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in crate::text::clean(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            other => out.push(other),
-        }
-    }
-    out
 }

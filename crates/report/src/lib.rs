@@ -86,7 +86,7 @@ pub use study::{
 };
 pub use summary::{Interval, Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
-pub use text::{clean, clean_lines, wrap};
+pub use text::{clean, clean_lines, fitted, padded, width_of, wrap};
 pub use trend::{TrendError, parse_trend, trend_answer, trend_html, trend_json, trend_markdown, trend_terminal};
 pub use verdicts::{
     Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons, reasons_of,

@@ -5,7 +5,7 @@
 //! when it is inserted. Documents are inserted as JSON with `<` written as `\u003c`, so that no text in them can become
 //! markup.
 
-use crate::svg::escaped;
+use crate::text::escaped_xml;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use minijinja::syntax::SyntaxConfig;
@@ -39,7 +39,7 @@ pub(crate) fn render(title: &str, body: &str, page: &impl Serialize) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}<div id=\"tip\" hidden></div>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escaped(title)
+        escaped_xml(title)
     )
 }
 
@@ -138,10 +138,10 @@ pub(crate) fn rich(text: &str) -> String {
     for (index, part) in parts.iter().enumerate() {
         let is_code = index % 2 == 1 && index + 1 < parts.len();
         match (is_code, index % 2) {
-            (true, _) => out.push_str(&format!("<code>{}</code>", escaped(part))),
+            (true, _) => out.push_str(&format!("<code>{}</code>", escaped_xml(part))),
             // A backtick without a partner stays.
-            (false, 1) => out.push_str(&format!("`{}", escaped(part))),
-            _ => out.push_str(&escaped(part)),
+            (false, 1) => out.push_str(&format!("`{}", escaped_xml(part))),
+            _ => out.push_str(&escaped_xml(part)),
         }
     }
     out

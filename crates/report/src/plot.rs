@@ -15,7 +15,8 @@ pub(crate) mod places;
 pub(crate) mod runs;
 pub(crate) mod scale;
 
-use crate::svg::{Anchor, Svg, escaped, fitted, text_width};
+use crate::svg::{Anchor, Svg, fitted, text_width};
+use crate::text::escaped_xml;
 use axis::Axis;
 
 /// Size of a plot, in pixels of its text.
@@ -173,7 +174,7 @@ impl Drawing<'_> {
             return String::new();
         }
         let places: Vec<String> = self.hover.iter().map(|h| format!("{:.1}", frame.x(self.x, h.x))).collect();
-        let texts: Vec<String> = self.hover.iter().map(|h| escaped(&h.text.replace('|', "/"))).collect();
+        let texts: Vec<String> = self.hover.iter().map(|h| escaped_xml(&h.text.replace('|', "/"))).collect();
         format!(" data-x=\"{}\" data-t=\"{}\"", places.join(" "), texts.join("|"))
     }
 

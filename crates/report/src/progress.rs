@@ -7,7 +7,7 @@
 //! Every field has a fixed width, so that the columns do not move as the figures change. The line has at
 //! most 89 columns.
 
-use crate::text::{clean, width_of};
+use crate::text::{clean, fitted, padded};
 use trueio_model::units;
 
 /// Width of the name, in columns.
@@ -41,7 +41,7 @@ pub fn progress_line(
     };
     let line = format!(
         "{} {} {:>10} {:>10} {} {} {left:>9}",
-        fitted(name),
+        padded(&fitted(&clean(name), NAME_WIDTH), NAME_WIDTH),
         bar(fraction),
         units::format_bandwidth(bytes_per_s.max(0.0)),
         format!("{} IOPS", short_count(iops)),
@@ -49,15 +49,6 @@ pub fn progress_line(
         latency("p99", latency_ns_p99),
     );
     line.trim_end().to_owned()
-}
-
-/// Formats the name in exactly [`NAME_WIDTH`] columns.
-fn fitted(name: &str) -> String {
-    let name = clean(name);
-    if width_of(&name) <= NAME_WIDTH {
-        return format!("{name:NAME_WIDTH$}");
-    }
-    name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
 /// Draws a bar in steps of an eighth of a column.

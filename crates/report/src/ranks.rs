@@ -185,7 +185,7 @@ pub(crate) fn heat_map(record: &RunRecord, phase_index: usize) -> Option<String>
     );
     for (at, (name, cells)) in rows.iter().enumerate() {
         let y = (at + 1) * CELL + 4;
-        svg.push_str(&format!("<text x=\"0\" y=\"{}\">{}</text>", y + 8, escape(name)));
+        svg.push_str(&format!("<text x=\"0\" y=\"{}\">{}</text>", y + 8, crate::text::escaped_xml(name)));
         for (column, cell) in cells.iter().enumerate().filter(|(_, cell)| **cell > 0.0) {
             svg.push_str(&format!(
                 "<rect x=\"{}\" y=\"{y}\" width=\"{CELL}\" height=\"{}\" fill-opacity=\"{:.2}\"/>",
@@ -197,18 +197,4 @@ pub(crate) fn heat_map(record: &RunRecord, phase_index: usize) -> Option<String>
     }
     svg.push_str("</svg>");
     Some(svg)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_cannot_become_markup() {
-        assert_eq!(escape("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
-    }
 }

@@ -30,7 +30,7 @@ use crate::limits::limit_line;
 use crate::ranks::ranks_within;
 use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
-use crate::text::{clean, few_ios, width_of, wrap};
+use crate::text::{clean, few_ios, fitted, padded, width_of, wrap};
 use crate::verdicts::{Mark, accept_hint};
 use std::cmp::Reverse;
 use trueio_model::{
@@ -186,15 +186,14 @@ fn print_lines<'a>(page: &mut Page, lines: impl Iterator<Item = &'a Line>) {
     const CELL_WIDTH: usize = 4 + P99_WIDTH;
     const USED: usize = 2 + NAME_WIDTH + 1 + FIGURE_WIDTH + 2 + SPARK_WIDTH + 2 + CELL_WIDTH + 2;
     for line in lines {
-        let name = fitted(&line.name, NAME_WIDTH);
-        let pad = " ".repeat(NAME_WIDTH - width_of(&name));
+        let name = padded(&fitted(&line.name, NAME_WIDTH), NAME_WIDTH);
         let room = page.style.width.saturating_sub(USED);
         let word = format!("{} {}", line.mark.symbol(), line.mark.word());
         // A word and its reason, or only the word: half a reason says nothing.
         let words = if width_of(&line.words) <= room { &line.words } else { &word };
         let words = page.paint(Paint::of_mark(line.mark), words);
         page.line(&format!(
-            "  {name}{pad} {:>FIGURE_WIDTH$}  {:SPARK_WIDTH$}  {:>CELL_WIDTH$}  {words}",
+            "  {name} {:>FIGURE_WIDTH$}  {:SPARK_WIDTH$}  {:>CELL_WIDTH$}  {words}",
             line.figure, line.spark, line.p99
         ));
     }
@@ -450,14 +449,6 @@ fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
         lines.push(format!("Limits met: {} of {}.", limits.len() - open.len(), limits.len()));
     }
     lines
-}
-
-/// Returns at most `width` columns of a text; the last one is `…` if it was cut.
-pub(crate) fn fitted(text: &str, width: usize) -> String {
-    if width_of(text) <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

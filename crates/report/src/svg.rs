@@ -3,6 +3,7 @@
 //! Colours are classes of the page's style sheet (`page.css`), so one image serves a light and a dark scheme and print.
 //! Text stays text: it can be searched, selected and scaled, and every text is escaped when it is added.
 
+use crate::text::escaped_xml;
 use std::fmt::Write as _;
 
 /// Width of an average sans-serif letter, as a share of the font's height. Digits and capitals are wider than this, `i`
@@ -47,7 +48,7 @@ impl Svg {
             "<svg class=\"{class}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\"{attributes}>",
             short(width),
             short(height),
-            escaped(label)
+            escaped_xml(label)
         );
         Self { out }
     }
@@ -98,7 +99,7 @@ impl Svg {
             self.out,
             "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{}\">{}</text>",
             anchor.name(),
-            escaped(text)
+            escaped_xml(text)
         );
     }
 
@@ -112,7 +113,7 @@ impl Svg {
         if title.is_empty() {
             self.out.push_str("/>");
         } else {
-            let _ = write!(self.out, "><title>{}</title></{name}>", escaped(title));
+            let _ = write!(self.out, "><title>{}</title></{name}>", escaped_xml(title));
         }
     }
 }
@@ -130,22 +131,6 @@ pub(crate) fn fitted(text: &str, height: f64, width: f64) -> String {
         return text.to_owned();
     }
     text.chars().take(fits.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// Escapes text for content and attributes, and replaces control characters.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in crate::text::clean(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// Formats a coordinate with at most one decimal.

@@ -14,7 +14,7 @@ use crate::priorities::priorities;
 use crate::ranks::ranks;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
-use crate::text::{clean, few_ios, figure, width_of};
+use crate::text::{clean, few_ios, figure, padded, width_of};
 use crate::verdicts::{accept_hint, levels, mark};
 use crate::words::{
     failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
@@ -126,8 +126,8 @@ fn table(page: &mut Page, record: &RunRecord) {
         }
         let verdict = page.paint(row.paint, &row.verdict);
         if is_wide {
-            let name = &row.name;
-            page.out.push_str(&format!("{name:name_width$}{figures}  {verdict}\n"));
+            let name = padded(&row.name, name_width);
+            page.out.push_str(&format!("{name}{figures}  {verdict}\n"));
         } else {
             let name = page.paint(Paint::Bold, &row.name);
             page.out.push_str(&format!("{name}  {verdict}\n{}\n", figures.trim_end()));

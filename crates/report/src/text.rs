@@ -1,6 +1,7 @@
 //! Text for people: figures, wrapped sentences, and removal of characters that control a terminal.
 
 use std::borrow::Cow;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns `text` with every control character replaced by `�`, so that a path or a sentence from a record
 /// cannot move the cursor, set a title or change colours.
@@ -24,9 +25,44 @@ pub(crate) fn controls_terminal(c: char) -> bool {
     c.is_control() || is_mark
 }
 
-/// Returns the number of characters, which equals the number of columns for the scripts of most paths.
-pub(crate) fn width_of(text: &str) -> usize {
-    text.chars().count()
+/// Returns the columns that a text takes in a terminal: two for a Chinese character, none for a combining one.
+pub fn width_of(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns a text with blanks behind it, up to `width` columns.
+pub fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(width_of(text))))
+}
+
+/// Returns at most `width` columns of a text; the last one is `…` if it was cut.
+pub fn fitted(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let kept = text.chars().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used < width
+    });
+    kept.chain(['…']).collect()
+}
+
+/// Escapes a text for an element or an attribute of XML and HTML, without characters that control a terminal or that XML 1.0 does not allow.
+pub(crate) fn escaped_xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 /// Formats a figure with three significant digits and separated thousands: `0.39`, `84.2`, `12,400`.
@@ -141,6 +177,19 @@ mod tests {
         assert_eq!(clean("a\x1b[2Jb\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c");
         assert!(matches!(clean("/mnt/größe"), Cow::Borrowed(_)));
         assert_eq!(clean_lines("a\x1b[2J\r\n\tb\u{202e}\n"), "a\u{fffd}[2J\u{fffd}\n\tb\u{fffd}\n");
+    }
+
+    /// Goal: columns are those of a terminal. Method: a Chinese name of four columns, and an `e` with a combining accent.
+    #[test]
+    fn wide_and_combining_characters_have_their_columns() {
+        assert_eq!((width_of("磁盘"), width_of("e\u{301}")), (4, 1));
+        assert_eq!(padded("磁盘", 6), "磁盘  ");
+        assert_eq!(fitted("磁盘", 4), "磁盘");
+        assert_eq!(fitted("磁盘测试", 6), "磁盘…");
+        assert_eq!(fitted("abcdef", 5), "abcd…");
+        let mut out = String::new();
+        wrap(&mut out, "", 0, "磁盘 磁盘 磁盘", 10);
+        assert_eq!(out, "磁盘 磁盘\n磁盘\n");
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub(super) fn fio_text(run: &ForeignRun, entry: &Entry) -> String {
     let micros = |ns: Option<u64>| show(ns.map(|ns| units::three_digits(ns as f64 / 1e3)));
     let figures = of_fio(run);
     let label = |f: &Figure| clean(&format!("{} {}", f.job, f.op)).into_owned();
-    let width = figures.iter().map(|f| label(f).chars().count()).max().unwrap_or(0);
+    let width = figures.iter().map(|f| trueio_report::width_of(&label(f))).max().unwrap_or(0);
     let _ = writeln!(
         out,
         "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  latency\n{:width$}  {:>10}  {:>10}  {:>10}  \
@@ -165,8 +165,8 @@ pub(super) fn fio_text(run: &ForeignRun, entry: &Entry) -> String {
     for figure in &figures {
         let _ = writeln!(
             out,
-            "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
-            label(figure),
+            "{}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
+            trueio_report::padded(&label(figure), width),
             show(figure.bytes_per_s.map(|b| units::three_digits(b / f64::from(1 << 20)))),
             show(figure.ios_per_s.map(|n| units::format_count(n.round() as u64))),
             micros(figure.latency_ns_p50),

@@ -10,7 +10,7 @@ use ratatui_core::text::{Line, Span};
 use std::collections::{BTreeMap, VecDeque};
 use trueio_cluster::{JobSample, RankSample, Sample};
 use trueio_model::{Histogram, units};
-use trueio_report::clean;
+use trueio_report::{clean, fitted, width_of};
 use trueio_run::{Tick, Watched};
 
 /// Intervals that are kept of one process: two and a half minutes.
@@ -254,8 +254,8 @@ impl View {
         let Some(last) = area.height.checked_sub(1).filter(|last| *last > 0) else { return };
         let rule = if self.is_unicode { '─' } else { '-' };
         let ruled = |text: &str| -> String {
-            let text: String = [rule, ' '].into_iter().chain(text.chars()).chain([' ']).take(width).collect();
-            let fill = width - text.chars().count();
+            let text = fitted(&format!("{rule} {text} "), width);
+            let fill = width.saturating_sub(width_of(&text));
             text + &rule.to_string().repeat(fill)
         };
         buffer.set_string(0, 0, ruled(&clean(&self.head())), Style::new());
@@ -441,10 +441,7 @@ impl View {
         ]
         .into_iter()
         .chain(self.has_ranks().then(|| ("rank", self.rank_words())))
-        .map(|(name, text)| {
-            let line = format!("{name:>LABEL_WIDTH$} {}", clean(&text));
-            Line::from(line.chars().take(width).collect::<String>())
-        })
+        .map(|(name, text)| Line::from(fitted(&format!("{name:>LABEL_WIDTH$} {}", clean(&text)), width)))
         .collect()
     }
 

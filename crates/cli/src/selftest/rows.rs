@@ -154,7 +154,10 @@ impl Row {
     pub(super) fn text(&self, width: usize) -> String {
         const LABEL: usize = 12;
         let mut out = format!("{:10}  {}\n", self.ending.word(), self.name);
-        let mut line = |label: &str, text: &str| wrap(&mut out, &format!("{:LABEL$}{label:9} ", ""), text, width);
+        let mut line = |label: &str, text: &str| {
+            let first = format!("{:LABEL$}{label:9} ", "");
+            trueio_report::wrap(&mut out, &first, first.len(), text, width);
+        };
         match self.ending {
             Ending::NotStaged => line("because", &self.why_not),
             _ => line(if self.is_correct { "figure" } else { "unchecked" }, &self.unchecked),
@@ -198,27 +201,6 @@ fn others(all: &[Finding], findings: &[Finding], ending: Ending) -> Vec<String> 
     let is_fault = matches!(ending, Ending::Missed | Ending::FalsePositive);
     let others = all.iter().filter(|one| !findings.contains(one) && one.how != "run failed");
     others.map(|one| if is_fault { format!("{}: {}", one.by, one.sentence) } else { one.by.clone() }).collect()
-}
-
-/// Appends `text`, wrapped; later lines are indented to the column of the first one's text.
-fn wrap(out: &mut String, first: &str, text: &str, width: usize) {
-    let hang = first.chars().count();
-    out.push_str(first);
-    let mut column = hang;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > hang && column + 1 + length > width {
-            out.push_str(&format!("\n{:hang$}", ""));
-            column = hang;
-        }
-        if column > hang {
-            out.push(' ');
-            column += 1;
-        }
-        out.extend(word.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
-        column += length;
-    }
-    out.push('\n');
 }
 
 /// The totals of all rows.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use trueio_device::usb::usb_report;
 use trueio_model::units::format_bytes;
 use trueio_model::{Fact, UsbAlternate, UsbBlock, UsbDisk, UsbFacts, UsbInterface, UsbNode, UsbReport};
-use trueio_report::{clean, wrap};
+use trueio_report::{clean, padded, width_of, wrap};
 
 /// `trueio usb list`.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -131,12 +131,11 @@ fn table(text: &mut String, disks: &[UsbDisk], width: usize) {
         }
     }
     let widths: Vec<usize> = (0..HEAD.len())
-        .map(|at| rows.iter().map(|(row, _)| row[at].chars().count()).chain([HEAD[at].len()]).max().unwrap_or(0))
+        .map(|at| rows.iter().map(|(row, _)| width_of(&row[at])).chain([HEAD[at].len()]).max().unwrap_or(0))
         .collect();
     let line = |text: &mut String, cells: &[String; 8]| {
-        let padded: Vec<String> =
-            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}", width = *width)).collect();
-        text.push_str(padded.join("  ").trim_end());
+        let cells: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| padded(cell, *width)).collect();
+        text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     };
     line(text, &HEAD.map(str::to_owned));

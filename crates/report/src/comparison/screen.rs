@@ -21,7 +21,7 @@ use super::answer::{HEADLINES_MAX, comparison_answer, shown};
 use super::terminal::{gate_lines, paint_of};
 use super::words;
 use crate::layout::{Page, Paint, Style};
-use crate::text::{clean, counted, width_of, wrap};
+use crate::text::{clean, counted, fitted, padded, width_of, wrap};
 use trueio_model::{Answer, Comparison, Conclusion, DocumentAnswer, Method, Metric, Part, Side};
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -93,7 +93,7 @@ fn sides(page: &mut Page, part: &Part) {
     // The word is the longest last column; a name that does not fit next to it is cut.
     const WORD_WIDTH: usize = 14;
     let room = page.style.width - 9 - WORD_WIDTH;
-    let name = |side: &Side| clean(&side.name).chars().take(room).collect::<String>();
+    let name = |side: &Side| fitted(&clean(&side.name), room);
     let shown = || part.sides.iter().take(SIDES_MAX);
     let width = shown().map(|side| width_of(&name(side))).max().unwrap_or(0);
     let detail_width = shown().map(|side| width_of(&clean(&words::detail_of(side))) + 2).max().unwrap_or(0);
@@ -101,7 +101,6 @@ fn sides(page: &mut Page, part: &Part) {
     for (index, side) in shown().enumerate() {
         let mark = side.mark();
         let word = page.paint(Paint::of_mark(mark), &format!("{} {}", mark.symbol(), mark.word()));
-        let padded = |text: &str, width: usize| format!("{text}{}", " ".repeat(width.saturating_sub(width_of(text))));
         let detail =
             if fits { padded(&format!("  {}", clean(&words::detail_of(side))), detail_width) } else { String::new() };
         page.line(&format!("  {}  {}{detail}  {word}", words::letter(index), padded(&name(side), width)));
@@ -219,8 +218,7 @@ fn print_rows(page: &mut Page, rows: &[(Vec<String>, Paint)]) {
     let room = page.style.width.saturating_sub(2 + others).max(8);
     widths[0] = widths[0].min(room);
     for (cells, paint) in rows {
-        let name: String = cells[0].chars().take(widths[0]).collect();
-        let mut line = format!("  {name}{}", " ".repeat(widths[0].saturating_sub(width_of(&name))));
+        let mut line = format!("  {}", padded(&fitted(&cells[0], widths[0]), widths[0]));
         for (at, cell) in cells.iter().enumerate().skip(1) {
             let pad = " ".repeat(widths[at].saturating_sub(width_of(cell)));
             let is_last = at + 1 == cells.len();

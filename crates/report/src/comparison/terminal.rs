@@ -3,7 +3,7 @@
 use super::answer::shown;
 use super::words;
 use crate::layout::{Page, Paint, Style};
-use crate::text::{clean, width_of, wrap};
+use crate::text::{clean, padded, width_of, wrap};
 use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
 
 /// Renders every detail of the comparison as text, ending with a line feed.
@@ -135,14 +135,15 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
     for (row, paint) in rows.iter().zip(paints) {
         let [name, a, b, ratio, interval, answer] = row;
         let [w0, w1, w2, w3, w4, _] = widths;
+        let name = padded(name, w0);
         let answer = page.paint(paint, answer);
         // If the line is too short for the answer, the answer is below its figures.
         let line = if is_wide {
-            format!("  {name:w0$}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}  {interval:>w4$}  {answer}")
+            format!("  {name}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}  {interval:>w4$}  {answer}")
         } else if answer.is_empty() {
-            format!("  {name:w0$}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}")
+            format!("  {name}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}")
         } else {
-            format!("  {name:w0$}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}\n      between {interval}: {answer}")
+            format!("  {name}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}\n      between {interval}: {answer}")
         };
         page.line(&line);
     }

@@ -1,8 +1,8 @@
 //! The lines of a run on a terminal while it runs: a finished load keeps its line, the current one moves.
 
-use super::{FIGURE_WIDTH, NAME_WIDTH, P99_WIDTH, SPARK_WIDTH, fitted, spark_of};
+use super::{FIGURE_WIDTH, NAME_WIDTH, P99_WIDTH, SPARK_WIDTH, spark_of};
 use crate::layout::{Style, to_ascii};
-use crate::text::{clean, width_of};
+use crate::text::{clean, fitted, padded};
 use trueio_model::units;
 
 /// The load that runs.
@@ -37,10 +37,9 @@ pub fn current_line(current: &Current<'_>, style: &Style) -> String {
         }
         None => seconds(current.elapsed_ns),
     };
-    let name = fitted(&clean(current.name), NAME_WIDTH);
-    let pad = " ".repeat(NAME_WIDTH - width_of(&name));
+    let name = padded(&fitted(&clean(current.name), NAME_WIDTH), NAME_WIDTH);
     let spark = spark_of(current.rates, style.unicode);
-    shown(&format!("> {name}{pad} {figure:>FIGURE_WIDTH$}  {spark:SPARK_WIDTH$}  p99 {p99:>P99_WIDTH$}  {time}"), style)
+    shown(&format!("> {name} {figure:>FIGURE_WIDTH$}  {spark:SPARK_WIDTH$}  p99 {p99:>P99_WIDTH$}  {time}"), style)
 }
 
 /// Formats the line below it: what is left, and others' I/O.
