@@ -10,9 +10,19 @@ use trueio_model::{
 use trueio_report::{DocumentError, PastRun};
 use trueio_store::{Filter, Source, Store, StoreError, Stored};
 
+/// Opens the history for a command that adds nothing to it.
 pub(crate) fn store() -> Result<Store, Failure> {
-    let open = || Store::open(&trueio_store::default_directory()?);
-    open().map_err(|e| Failure::failed("the history cannot be opened", &e))
+    opened(Store::open_existing)
+}
+
+/// Opens the history, and creates it if it is not there.
+pub(crate) fn new_store() -> Result<Store, Failure> {
+    opened(Store::open)
+}
+
+fn opened(open: fn(&Path) -> Result<Store, StoreError>) -> Result<Store, Failure> {
+    let opened = trueio_store::default_directory().and_then(|directory| open(&directory));
+    opened.map_err(|e| Failure::failed("the history cannot be opened", &e))
 }
 
 pub(crate) fn unreadable(error: &StoreError) -> Failure {
@@ -207,7 +217,7 @@ pub(crate) fn past_runs(record: &RunRecord) -> Vec<PastRun> {
         return Vec::new();
     }
     let read = || -> Result<Vec<PastRun>, StoreError> {
-        let store = Store::open(&trueio_store::default_directory()?)?;
+        let store = Store::open_existing(&trueio_store::default_directory()?)?;
         let Some(place) = Place::of_record(record) else { return Ok(Vec::new()) };
         // The history knows a device by its number; runs at a path are found by their records.
         let device = match &place {

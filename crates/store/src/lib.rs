@@ -77,6 +77,23 @@ impl Store {
         Ok(Self { connection, path })
     }
 
+    /// Opens the history in `directory` for a reader: one that is not there is empty, and stays not there.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and if it cannot be known whether there is one.
+    pub fn open_existing(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(FILE_NAME);
+        match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let fail = |source| StoreError::from_sqlite(&path, source);
+                let mut connection = Connection::open_in_memory().map_err(fail)?;
+                schema::migrate(&mut connection, &path)?;
+                Ok(Self { connection, path })
+            }
+            _ => Self::open(directory),
+        }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -8,7 +8,7 @@ use super::figures::{of_fio, of_record};
 use super::listing::{PORTABLE_FORMAT, PORTABLE_VERSION, portable};
 use super::{Document, document, filter, get, short, store, table, unreadable, unwritable};
 use crate::failure::Failure;
-use crate::kept::text;
+use crate::kept::{new_store, text};
 use crate::output;
 use clap::ArgMatches;
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         })?;
         incoming.extend(found.into_iter().map(|run| (path, run)));
     }
-    let mut store = store()?;
+    let mut store = new_store()?;
     let mut lines = String::new();
     for (path, run) in incoming {
         let (id, is_new) = keep(&mut store, &run)?;

@@ -25,6 +25,11 @@ fn an_empty_history_prints_a_hint_and_is_valid_json() {
         ("", "the history is empty; `trueio baseline` measures this directory's disk\n")
     );
     assert_eq!(ids(&sandbox), [""; 0]);
+    // What only reads leaves nothing behind.
+    sandbox.run(&["report", "nothing.json"]).assert_refused(&["nothing.json"]);
+    sandbox.run(&["history", "export", "all.csv"]).assert_code(0);
+    sandbox.run(&["history", "delete", "0123"]).assert_refused(&["no run"]);
+    assert!(!sandbox.aside("trueio").exists(), "a history was made");
 }
 
 #[test]
