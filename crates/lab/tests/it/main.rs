@@ -6,7 +6,6 @@ mod disks;
 mod faults;
 mod filesystems;
 mod layers;
-mod powercut_cable;
 mod powercut_disk;
 mod served;
 mod uas_engine;
