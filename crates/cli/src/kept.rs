@@ -258,7 +258,7 @@ pub(crate) fn keep_powercut(record: &PowercutRecord, json: &str) -> Result<(), S
 /// Returns what earlier cuts of power show of the device of targets, as far as the history is readable; `None` of several devices.
 pub(crate) fn power_loss(targets: &[TargetFacts]) -> Option<Box<PowerLoss>> {
     let read = || -> Result<Option<PowerLoss>, StoreError> {
-        power_loss_in(&Store::open(&trueio_store::default_directory()?)?, targets)
+        power_loss_in(&Store::open_existing(&trueio_store::default_directory()?)?, targets)
     };
     read().ok().flatten().map(Box::new)
 }
