@@ -137,6 +137,29 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "powercut disk",
+        &[
+            (
+                "trueio powercut disk disk.img --size 1g --log writes.log",
+                "a new file as /dev/nbdN, with a log of its writes",
+            ),
+            ("trueio powercut disk disk.img --cut", "cut the power of that disk"),
+        ],
+    ),
+    (
+        "powercut replay",
+        &[
+            (
+                "trueio powercut replay writes.log --check 'fsck.ext4 -fn {}'",
+                "every legal crash image of a log, each examined by a command",
+            ),
+            (
+                "trueio powercut replay writes.log --base before.img --mount ext4 --check 'test -e {}/commit' --seed 7",
+                "the same with a mounted filesystem, and the choice of an earlier run",
+            ),
+        ],
+    ),
+    (
         "device",
         &[
             ("trueio device /mnt/data", "the filesystem, the layers and the disks under a directory"),
