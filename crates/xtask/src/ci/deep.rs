@@ -42,8 +42,10 @@ const fn step(name: &'static str, folders: &'static [&'static str], run: Run) ->
 
 const DIRECT: &[&str] = &["crates/direct/"];
 const ENGINE: &[&str] = &["crates/engine/"];
-const USB: &[&str] = &["crates/usb/", "crates/device/src/usb", "crates/lab/"];
-const UAS: &[&str] = &["crates/uas/", "crates/lab/"];
+/// Of a step of the lab its own file of cases counts, too.
+const USB: &[&str] = &["crates/usb/", "crates/device/src/usb", "crates/lab/src/"];
+const UAS: &[&str] = &["crates/uas/", "crates/lab/src/"];
+const UAS_SERVE: &[&str] = &["crates/uas/", "crates/lab/src/", "crates/lab/tests/it/served.rs"];
 
 /// All steps. The quarter of a step is its position, modulo four: neighbours are in different ones.
 pub(super) const STEPS: &[Step] = &[
@@ -70,8 +72,8 @@ pub(super) const STEPS: &[Step] = &[
     step("DuckDB reads a trace", &["crates/iotrace/"], Run::Release(duckdb::run)),
     step("ranks under launchers from wheels", &["crates/cluster/"], Run::Release(cluster::in_ci)),
     step("lab: uas_engine", UAS, Run::Lab("uas_engine")),
-    step("lab: uas_serve", UAS, Run::Lab("uas_serve")),
-    step("lab: filesystems", &["crates/lab/", "crates/direct/src/os"], Run::Lab("filesystems")),
+    step("lab: uas_serve", UAS_SERVE, Run::Lab("uas_serve")),
+    step("lab: filesystems", &["crates/lab/src/", "crates/direct/src/os"], Run::Lab("filesystems")),
     step("lab: usb_explain", USB, Run::Lab("usb_explain")),
     step("lab: usb_rules", USB, Run::Lab("usb_rules")),
     step("lab: usb_study", USB, Run::Lab("usb_study")),
@@ -114,7 +116,13 @@ impl Selection {
     }
 
     fn is_changed(&self, step: &Step) -> bool {
-        self.changed.iter().any(|file| step.folders.iter().any(|folder| file.starts_with(folder)))
+        let cases = match step.run {
+            Run::Lab(file) => Some(format!("crates/lab/tests/it/{file}.rs")),
+            _ => None,
+        };
+        let is_of =
+            |file: &String| step.folders.iter().any(|folder| file.starts_with(folder)) || cases.as_ref() == Some(file);
+        self.changed.iter().any(is_of)
     }
 
     /// The selected steps, in order.
@@ -198,6 +206,9 @@ mod tests {
         assert_eq!(all.len(), STEPS.len(), "names are unique");
         let with = |file| selection("01", &[file]).steps().any(|step| step.name == "tests of engine under Miri");
         assert!(with("crates/engine/src/lib.rs") && !with("crates/enginex/src/lib.rs"));
+        let cases = |file| selection("01", &[file]).steps().any(|step| step.name == "lab: filesystems");
+        assert!(cases("crates/lab/tests/it/filesystems.rs") && cases("crates/lab/src/lib.rs"));
+        assert!(!cases("crates/lab/tests/it/zones.rs"), "the cases of another step");
     }
 
     #[test]
