@@ -102,12 +102,9 @@ pub(crate) fn stops<'a>(facts: &PhaseFacts<'a>) -> Vec<&'a Stop> {
         .collect()
 }
 
-/// Returns true if an I/O that completed during or just after the stop took at least as long: the clock of a worker has the same gap. What completed
-/// after the last whole interval of a job is known of the whole job only.
+/// Returns true if an I/O that completed during or just after the stop took at least as long: the clock of a worker has the same gap.
 fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
-    let ends_last = |record: &&JobRecord| record.series.last().is_none_or(|row| row.end_ns < stop.until_ns);
-    let mut slowest = facts.records.iter().filter(ends_last).flat_map(|record| &record.ops);
-    if slowest.any(|op| op.latency.total.max_ns().is_some_and(|max_ns| max_ns >= stop.least_ns)) {
+    if facts.records.iter().any(|record| is_after_last_interval(record, stop)) {
         return true;
     }
     let rows = facts.records.iter().flat_map(|record| &record.series);
@@ -116,6 +113,18 @@ fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
             && row.end_ns.saturating_sub(row.span_ns) <= stop.until_ns.saturating_add(row.span_ns)
     });
     after.any(|row| row.latency_ns_max >= stop.least_ns)
+}
+
+/// Returns true if an I/O that took at least as long as the stop completed after the last whole interval of a job, which the stop reaches beyond:
+/// it is the slowest of the job, and no interval contains it.
+fn is_after_last_interval(record: &JobRecord, stop: &Stop) -> bool {
+    let end_ns = record.series.last().map_or(0, |row| row.end_ns);
+    let slowest_ns = record.ops.iter().filter_map(|op| op.latency.total.max_ns()).max().unwrap_or(0);
+    let in_intervals_ns = record.series.iter().map(|row| row.latency_ns_max).max().unwrap_or(0);
+    end_ns < stop.until_ns
+        && record.elapsed_ns > stop.from_ns
+        && slowest_ns >= stop.least_ns
+        && slowest_ns > in_intervals_ns
 }
 
 /// Returns true if intervals of a job that contain I/Os cover a noted part of the stop, whenever that began and ended: the workers went
