@@ -17,9 +17,10 @@
 
 use crate::checks::stops::stops;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::limit_course::LimitSpan;
 use std::ops::Range;
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, EngineKind, JobRecord, SeriesRow, SteadyState};
+use trueio_model::{Check, CheckOutcome, EngineKind, IoLimitKind, JobRecord, SeriesRow, SteadyState};
 use trueio_stats::{ChangePoint, WindowFit, change_points};
 
 pub(crate) const NAME: &str = "steadiness";
@@ -216,10 +217,18 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
     format!("The rate changed {what}: {}. {cause}", described.join("; "))
 }
 
-/// Returns true if at each change a limit of a control group was set or lifted.
+/// Returns true if at each change a limit of a control group on what the jobs do was set or lifted.
 fn are_of_limits(facts: &PhaseFacts<'_>, rows: &Rows, changes: &[ChangePoint]) -> bool {
-    let spans = facts.observation.limit_spans.iter().flatten();
-    let ends: Vec<u64> = spans.flat_map(|span| [span.from_ns, span.until_ns]).filter(|at_ns| *at_ns > 0).collect();
+    let (reads, writes) = (facts.works().any(|work| work.reads()), facts.works().any(|work| work.writes()));
+    let concerns = |span: &&LimitSpan| match span.limit.kind {
+        IoLimitKind::ReadBytes | IoLimitKind::ReadCount => reads,
+        IoLimitKind::WriteBytes | IoLimitKind::WriteCount => writes,
+        IoLimitKind::LatencyTarget | IoLimitKind::CostWeight => false,
+    };
+    let spans = facts.observation.limit_spans.iter().flatten().filter(concerns);
+    // A limit that was set before the phase, or is still set at its end, did not change there.
+    let is_within = |at_ns: &u64| *at_ns > 0 && *at_ns + LIMIT_CHANGE_NS_MAX < facts.elapsed_ns;
+    let ends: Vec<u64> = spans.flat_map(|span| [span.from_ns, span.until_ns]).filter(is_within).collect();
     let is_near = |change: &ChangePoint| {
         let at_ns = (rows.seconds_before(change.index) * 1e9) as u64;
         ends.iter().any(|end_ns| end_ns.abs_diff(at_ns) <= LIMIT_CHANGE_NS_MAX)

@@ -73,10 +73,10 @@ fn a_fall_to_a_flat_plateau_is_named_a_limit() {
 }
 
 /// Goal: a rate that changes when limits of control groups do has that cause; one that changes at another time has not.
-/// Method: a limit up to 2 s, another one from 5 s on; the rate changes then, or a second later.
+/// Method: a limit up to 2 s, another one from 5 s on; the rate changes then, or a second later; or the limits are on writes.
 #[test]
 fn a_change_at_the_time_of_a_limit_is_the_limits() {
-    let changed = |at: u64| {
+    let changed = |at: u64, kinds: [IoLimitKind; 2]| {
         let mut phase = Phase::honest_reads();
         let rate = |i: u64| {
             if i < at {
@@ -88,6 +88,7 @@ fn a_change_at_the_time_of_a_limit_is_the_limits() {
             }
         };
         phase.records[0].series = series((0..70).map(rate));
+        phase.elapsed_ns = 7 * SECOND_NS;
         let span = |kind, from_s: u64, until_s: u64| LimitSpan {
             limit: IoLimit {
                 group: "/jobs".to_owned(),
@@ -102,14 +103,16 @@ fn a_change_at_the_time_of_a_limit_is_the_limits() {
             first_seen_ns: from_s * SECOND_NS,
             last_seen_ns: until_s * SECOND_NS,
         };
-        phase.observation.limit_spans =
-            Some(vec![span(IoLimitKind::ReadBytes, 0, 2), span(IoLimitKind::ReadCount, 5, 7)]);
+        phase.observation.limit_spans = Some(vec![span(kinds[0], 0, 2), span(kinds[1], 5, 7)]);
         phase.judge()
     };
-    let judgement = changed(20);
+    let on_reads = [IoLimitKind::ReadBytes, IoLimitKind::ReadCount];
+    let judgement = changed(20, on_reads);
     judgement.assert("steadiness", Suspect, "The rate changed 2 times and stayed at the last level: from ");
     judgement.assert("steadiness", Suspect, "A limit of a control group was set or lifted at that time.");
-    changed(30).assert("steadiness", Suspect, "Possible causes: ");
+    changed(30, on_reads).assert("steadiness", Suspect, "Possible causes: ");
+    let on_writes = [IoLimitKind::WriteBytes, IoLimitKind::WriteCount];
+    changed(20, on_writes).assert("steadiness", Suspect, "Possible causes: ");
 }
 
 /// Goal: a disk that stands still for two seconds and goes on has not changed permanently.
