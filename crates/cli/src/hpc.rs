@@ -288,7 +288,7 @@ fn read(program: Program, words: &[String]) -> Result<(Line, Lowered), Failure> 
     }
 }
 
-/// Reads how far the tasks of an earlier command came; without a status file, all is used, and a note says so.
+/// Reads how far the tasks of an earlier command came; without a status file, all is used, with a note.
 fn earlier(program: Program, path: &str, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
     let found = read_status(program, path)?;
     if found.is_none() {

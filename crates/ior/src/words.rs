@@ -112,7 +112,7 @@ impl Known {
 pub(crate) fn note(program: &str, option: &Known, typed: &str, notes: &mut Vec<String>) -> Result<(), String> {
     match option.fate {
         Fate::Used => {}
-        // 0 asks for nothing.
+        // 0 sets nothing.
         _ if option.takes_value && (typed.ends_with(" 0") || typed.ends_with("=0")) => {}
         Fate::Noted(why) => notes.push(format!("`{typed}` changes nothing: {why}")),
         Fate::Refused(why, instead) => {

@@ -204,7 +204,7 @@ fn served(size_bytes: u64) -> Served {
     }
 }
 
-/// `--cut`: asks the process that has the file locked, and waits until it has ended the disk.
+/// `--cut`: signals the process that has the file locked, and waits until it has ended the disk.
 fn cut(path: &Path) -> Result<ExitCode, Failure> {
     let shown = path.display();
     let opened = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);

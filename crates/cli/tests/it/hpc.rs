@@ -202,7 +202,7 @@ fn wear_out_lets_all_ranks_reach_the_work_of_the_one_with_the_most() {
     assert_eq!((own(0, "read"), own(1, "read")), (most, most), "as far as it was written, and no further");
 }
 
-/// Goal: what one command writes with `-G`, another reads and compares with `-R`, as far as the status file says.
+/// Goal: what one command writes with `-G`, another reads and compares with `-R`, as far as the number in the status file.
 #[test]
 fn ior_compares_what_an_earlier_command_wrote_as_far_as_its_status_file_says() {
     let sandbox = Sandbox::new();

@@ -238,7 +238,7 @@ fn the_history_lists_reports_exports_and_imports_the_record() {
     }
 }
 
-/// Goal: what a test of a loop device prints and keeps says that no disk was reached, and its document is valid.
+/// Goal: what a test of a loop device prints and keeps states that no disk was reached, and its document is valid.
 #[test]
 fn reach_is_the_disk_only_on_hardware_of_a_real_machine() {
     let base = baseline();

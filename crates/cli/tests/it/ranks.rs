@@ -337,7 +337,7 @@ fn ctrl_c_on_any_rank_ends_all_and_keeps_what_was_measured() {
     }
 }
 
-/// Goal: what outlives rank 0 says so, and leaves no empty output.
+/// Goal: what outlives rank 0 prints that it is gone, and leaves no empty output.
 /// Method: rank 0 is killed when it has reserved its output, which is after all ranks have agreed.
 #[test]
 fn ranks_that_outlive_rank_0_name_its_end_and_leave_no_empty_output() {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for the hello of a connection: a stranger that sends nothing is dropped.
 const HELLO: Duration = Duration::from_secs(10);
-/// After this time rank 0 says which ranks it waits for.
+/// After this time rank 0 prints which ranks it waits for.
 const LATE: Duration = Duration::from_secs(5);
 /// Callers with another secret or version that are named.
 const REFUSED_MAX: usize = 8;

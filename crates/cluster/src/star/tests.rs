@@ -122,7 +122,7 @@ fn rank_0_says_after_five_seconds_for_which_ranks_it_waits() {
     assert!(began.elapsed() >= Duration::from_secs(4), "{:?}", began.elapsed());
     let others = [1, 3].map(|number| rank(address, number, TOKEN, LONG).expect("a rank"));
     hub.join().expect("no panic").expect("all ranks are there");
-    assert!(sentences.recv().is_err(), "it is said once");
+    assert!(sentences.recv().is_err(), "the note is sent once");
     drop((first, others));
 }
 

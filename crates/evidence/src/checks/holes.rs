@@ -5,8 +5,8 @@
 //! job that reads in order, as far as it came; of others the whole region.
 //!
 //! Cannot see: blocks that a thin-provisioned disk never stored; zeros that were really written; block
-//! devices, which have no extents; holes that were filled or cut out of the region again within the phase, of which only the time of
-//! modification tells.
+//! devices, which have no extents; holes that were filled or cut out of the region again within the phase, for which only the
+//! time of modification is evidence.
 //!
 //! Thresholds: more than 1 % of that part not stored: contradicted, unless the disks and the process counted every byte of direct reads,
 //! which then were elsewhere; any less, or extents that the filesystem compressed: suspect.

@@ -134,7 +134,7 @@ impl FileAccess {
         }
     }
 
-    /// Returns the mode of a directory of names: who may read a file may enter it.
+    /// Returns the mode of a directory of names: the right to read a file is one to enter it.
     pub fn directory_mode(self) -> u32 {
         self.mode() | (self.mode() & 0o444) >> 2
     }
