@@ -291,13 +291,14 @@ enum End {
 /// Serves until the kernel disconnects or the power is cut.
 fn run(disk: &mut Disk, front: &mut Socket, seed: u64, is_cut: &AtomicBool) -> io::Result<End> {
     loop {
-        if is_cut.load(Relaxed) {
-            return disk.cache.cut(seed).map(End::Cut);
-        }
         let descriptor = front.descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd());
         let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
         // SAFETY: the entry lives while the call runs.
         let count = unsafe { libc::poll(&raw mut entry, 1, PAUSE.as_millis() as i32) };
+        // What arrives after the cut, or the end of the connection with it, is not answered.
+        if is_cut.load(Relaxed) {
+            return disk.cache.cut(seed).map(End::Cut);
+        }
         if count <= 0 {
             continue;
         }
