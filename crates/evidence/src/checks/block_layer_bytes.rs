@@ -7,7 +7,8 @@
 //!
 //! Cannot see: the origin of I/O. The counters include all processes, so I/O of others can hide missing I/O
 //! of ours. An idle baseline just before the phase shows how much others do; its share is never counted
-//! against us, and if the sum is right only because of it, the phase is suspect. Bytes are counted in units
+//! against us, and if the sum is right only because of it, the phase is suspect, unless the trace found the
+//! request of each of at least 32 sampled transfers. Bytes are counted in units
 //! of 512. Mirrors count a write once for every member. Filesystems that compress write less. Trims are not
 //! counted here.
 //!
@@ -31,6 +32,8 @@ pub(crate) const NAME: &str = "block_layer_bytes";
 pub(crate) const SMALL_BYTES: u64 = 1 << 20;
 const READ_EXCESS_BYTES: u64 = 4 << 20;
 const WRITE_EXCESS_BYTES: u64 = 8 << 20;
+/// So many transfers that were all found on the disk stand for the phase.
+const SAMPLED_COUNT_MIN: u64 = 32;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
@@ -179,6 +182,15 @@ fn missing_on_disk(sentence: String, claimed: u64, counted: u64) -> Direction {
     Direction::cached(CheckOutcome::Contradicted, sentence, brief, claimed.saturating_sub(counted), claimed)
 }
 
+/// Returns true if the trace, without a loss, found the requests of all sampled transfers: then others did not hide missing ones.
+fn all_sampled_arrived(facts: &PhaseFacts<'_>) -> bool {
+    facts.traced().is_ok_and(|trace| {
+        let sampled = &trace.transfers;
+        let are_all = sampled.matched_count == sampled.sampled_count && sampled.matched_count >= SAMPLED_COUNT_MIN;
+        trace.lost_event_count == 0 && are_all
+    })
+}
+
 fn hidden_by_others(claimed: u64, counted: Counted) -> Direction {
     let sentence = format!(
         "The disk counted enough bytes only if the I/O of other processes (about {}) is included, so it is unknown \
@@ -217,7 +229,7 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
             all,
         );
     }
-    if !has_arrived(direct, counted.ours(), early) {
+    if !has_arrived(direct, counted.ours(), early) && !all_sampled_arrived(facts) {
         return hidden_by_others(direct, counted);
     }
     let verifies = works.iter().any(|work| work.job.verify.is_some());
@@ -281,7 +293,7 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
     if cached > 0 && !has_arrived(direct + durable + cached, counted.raw, early) {
         return in_the_cache(facts, &buffered, cached, counted.raw.saturating_sub(direct + durable));
     }
-    if !has_arrived(direct, counted.ours(), early) {
+    if !has_arrived(direct, counted.ours(), early) && !all_sampled_arrived(facts) {
         return hidden_by_others(direct, counted);
     }
     let allocates = works.iter().any(|work| {

@@ -3,8 +3,8 @@
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, RequestSum, TraceRecord, Transport,
-    Verdict,
+    BlockSizes, DirectPolicy, EngineKind, EvidenceLevel, Fact, OpKind, Prepare, RequestSum, TraceRecord, TransferMatch,
+    Transport, Verdict,
 };
 
 #[test]
@@ -79,6 +79,22 @@ fn io_of_others_never_contradicts_and_does_not_replace_missing_io() {
     phase.trace.as_mut().expect("a trace").lost_event_count = 0;
     phase.trace.as_mut().expect("a trace").others = RequestSum { count: 50, bytes: 50 * 4096 };
     phase.judge().assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
+    // Whatever others did, the request of each sampled transfer was found.
+    let mut sampled = |missing_count, lost_event_count| {
+        let trace = phase.trace.as_mut().expect("a trace");
+        trace.transfers = TransferMatch {
+            sampled_count: 32 + missing_count,
+            matched_count: 32,
+            missing_count,
+            ..TransferMatch::default()
+        };
+        trace.lost_event_count = lost_event_count;
+        phase.judge()
+    };
+    sampled(0, 0).assert("block_layer_bytes", Passed, "as many bytes as the calls returned");
+    sampled(0, 0).assert("foreign_io", Suspect, "");
+    sampled(1, 0).assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
+    sampled(0, 1).assert("block_layer_bytes", Suspect, "only if the I/O of other processes");
 }
 
 #[test]
