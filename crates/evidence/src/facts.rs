@@ -195,7 +195,10 @@ impl<'a> PhaseFacts<'a> {
         }
         if let Some(disk) = disks.iter().find(|disk| disk.counts_io.value == Some(false)) {
             return Some(match disk.transport.value.as_ref().is_some_and(Transport::is_volatile_memory) {
-                true => format!("{} is memory: the device is the processor, and does not count requests.", disk.name),
+                true => format!(
+                    "{} is memory: the device is the processor, and no counter shows what a disk did.",
+                    disk.name
+                ),
                 false => {
                     format!("{} does not count its requests: queue/iostats is 0, and 1 makes it count.", disk.name)
                 }

@@ -24,7 +24,7 @@
 use crate::checks::foreign_io::{PEERS_SENTENCE, culprits, culprits_of, moved_by_others};
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
-use trueio_model::{Cause, Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
+use trueio_model::{Cause, Check, CheckOutcome, DeviceDelta, OpKind, OpMix, Order, Prepare};
 
 pub(crate) const NAME: &str = "block_layer_bytes";
 
@@ -102,8 +102,10 @@ impl Direction {
     }
 
     /// Other processes transferred `foreign` of `counted` bytes.
-    fn disturbed(sentence: String, brief: String, foreign: u64, counted: u64) -> Self {
-        let explained = Some(foreign as f64 / counted.max(1) as f64);
+    /// For a part of the time, `busy`, they had requests in flight, if that is known.
+    fn disturbed(sentence: String, brief: String, (foreign, counted): (u64, u64), busy: Option<f64>) -> Self {
+        let share = foreign as f64 / counted.max(1) as f64;
+        let explained = Some(busy.map_or(share, |busy| share.min(busy)));
         Self { outcome: CheckOutcome::Suspect, cause: Cause::Neighbour, sentence, brief, explained }
     }
 }
@@ -191,15 +193,19 @@ fn all_sampled_arrived(facts: &PhaseFacts<'_>) -> bool {
     })
 }
 
-fn hidden_by_others(claimed: u64, counted: Counted) -> Direction {
+fn hidden_by_others(facts: &PhaseFacts<'_>, op: OpKind, claimed: u64, counted: Counted) -> Direction {
     let sentence = format!(
-        "The disk counted enough bytes only if the I/O of other processes (about {}) is included, so it is unknown \
+        "The disk counted enough bytes only if the I/O of other processes (about {}{}) is included, so it is unknown \
          whether all {} of this phase reached it.",
         format_bytes(counted.foreign),
+        culprits(facts, Some(op)),
         format_bytes(claimed)
     );
     let brief = format!("others may have moved up to {}", format_bytes(counted.foreign));
-    Direction::disturbed(sentence, brief, counted.foreign, counted.raw)
+    // As before the phase.
+    let busy_before = |delta: &DeviceDelta| delta.baseline.busy_ms as f64 * 1e6 / delta.baseline_ns.max(1) as f64;
+    let busy = facts.devices().into_iter().map(busy_before).fold(0.0, f64::max).min(1.0);
+    Direction::disturbed(sentence, brief, (counted.foreign, counted.raw), Some(busy).filter(|busy| *busy > 0.0))
 }
 
 fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
@@ -230,7 +236,7 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
         );
     }
     if !has_arrived(direct, counted.ours(), early) && !all_sampled_arrived(facts) {
-        return hidden_by_others(direct, counted);
+        return hidden_by_others(facts, OpKind::Read, direct, counted);
     }
     let verifies = works.iter().any(|work| work.job.verify.is_some());
     let allowance = direct + direct / 10 + READ_EXCESS_BYTES + bytes_at_end(works) + failed_bytes(works);
@@ -263,7 +269,9 @@ fn bytes_at_end(works: &[Work<'_>]) -> u64 {
 
 /// Other processes moved `excess` of the `counted` bytes.
 fn excess(facts: &PhaseFacts<'_>, sentence: String, op: OpKind, excess: u64, counted: u64) -> Direction {
-    Direction::disturbed(sentence, moved_by_others(facts, op, excess), excess, counted)
+    let busy = facts.traced().ok().filter(|trace| trace.inseparable.is_none() && trace.others_busy_ns > 0);
+    let busy = busy.map(|trace| trace.others_busy_ns as f64 / trace.window_ns.max(1) as f64);
+    Direction::disturbed(sentence, moved_by_others(facts, op, excess), (excess, counted), busy)
 }
 
 fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
@@ -294,7 +302,7 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
         return in_the_cache(facts, &buffered, cached, counted.raw.saturating_sub(direct + durable));
     }
     if !has_arrived(direct, counted.ours(), early) && !all_sampled_arrived(facts) {
-        return hidden_by_others(direct, counted);
+        return hidden_by_others(facts, OpKind::Write, direct, counted);
     }
     let allocates = works.iter().any(|work| {
         let is_unwritten = |prepare| {
