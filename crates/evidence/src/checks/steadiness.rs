@@ -45,6 +45,7 @@ const LIMIT_CHANGE_NS_MAX: u64 = 500_000_000;
 /// A plateau is at least as long, and at most as uneven: a throttle lets the same amount pass in each interval.
 const PLATEAU_ROWS_MIN: usize = 10;
 const PLATEAU_SPREAD_MAX: f64 = 0.02;
+const LIMIT_CHANGED: &str = "A limit of a control group was set or lifted at that time.";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(state) = facts.steady_state.filter(|state| !state.is_attained) {
@@ -95,7 +96,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX && rows.are_unlike_by_count() {
         if let Some(episode) = Episode::of(&rates) {
-            return report(CheckOutcome::Suspect, measured, episode.sentence(&rows))
+            return report(CheckOutcome::Suspect, measured, episode.sentence(facts, &rows))
                 .with_brief(episode.brief(&rows))
                 .explaining(Some((mean(&rates) - episode.usual).abs() / mean(&rates)));
         }
@@ -181,6 +182,7 @@ fn distance(rates: &[f64], changes: &[ChangePoint]) -> f64 {
 }
 
 fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: &[ChangePoint]) -> String {
+    let indices = changes.iter().map(|change| change.index);
     if let Some((first, last)) = passing(changes) {
         let (from, until) = (rows.seconds_before(first.index), rows.seconds_before(last.index));
         let way =
@@ -188,9 +190,13 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
         let (usual, other) = (rows.level(first.before), rows.level(first.after));
         let between =
             if changes.len() == 2 { format!("{way} from {usual} to {other}") } else { format!("left {usual}") };
-        let cause = if first.after < first.before { "a stall of the disk, other I/O" } else { "other I/O that paused" };
+        let cause = match (are_of_limits(facts, rows, indices), first.after < first.before) {
+            (true, _) => LIMIT_CHANGED,
+            (false, true) => "Possible causes: a stall of the disk, other I/O.",
+            (false, false) => "Possible causes: other I/O that paused.",
+        };
         return format!(
-            "The rate {between} for {:.1} s, from {from:.1} s on, and then returned to {}. Possible causes: {cause}.",
+            "The rate {between} for {:.1} s, from {from:.1} s on, and then returned to {}. {cause}",
             until - from,
             rows.level(last.after)
         );
@@ -205,11 +211,7 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
         ),
         None => cause(facts, changes).to_owned(),
     };
-    let cause = if are_of_limits(facts, rows, changes) {
-        "A limit of a control group was set or lifted at that time.".to_owned()
-    } else {
-        cause
-    };
+    let cause = if are_of_limits(facts, rows, indices) { LIMIT_CHANGED.to_owned() } else { cause };
     let what = match changes.len() {
         1 => "once and stayed there".to_owned(),
         count => format!("{count} times and stayed at the last level"),
@@ -217,8 +219,8 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
     format!("The rate changed {what}: {}. {cause}", described.join("; "))
 }
 
-/// Returns true if at each change a limit of a control group on what the jobs do was set or lifted.
-fn are_of_limits(facts: &PhaseFacts<'_>, rows: &Rows, changes: &[ChangePoint]) -> bool {
+/// Returns true if at each change, which is before that kept interval, a limit of a control group on what the jobs do was set or lifted.
+fn are_of_limits(facts: &PhaseFacts<'_>, rows: &Rows, mut changes: impl Iterator<Item = usize>) -> bool {
     let (reads, writes) = (facts.works().any(|work| work.reads()), facts.works().any(|work| work.writes()));
     let concerns = |span: &&LimitSpan| match span.limit.kind {
         IoLimitKind::ReadBytes | IoLimitKind::ReadCount => reads,
@@ -229,11 +231,11 @@ fn are_of_limits(facts: &PhaseFacts<'_>, rows: &Rows, changes: &[ChangePoint]) -
     // A limit that was set before the phase, or is still set at its end, did not change there.
     let is_within = |at_ns: &u64| *at_ns > 0 && *at_ns + LIMIT_CHANGE_NS_MAX < facts.elapsed_ns;
     let ends: Vec<u64> = spans.flat_map(|span| [span.from_ns, span.until_ns]).filter(is_within).collect();
-    let is_near = |change: &ChangePoint| {
-        let at_ns = (rows.seconds_before(change.index) * 1e9) as u64;
+    let is_near = |index: usize| {
+        let at_ns = (rows.seconds_before(index) * 1e9) as u64;
         ends.iter().any(|end_ns| end_ns.abs_diff(at_ns) <= LIMIT_CHANGE_NS_MAX)
     };
-    changes.iter().all(is_near)
+    changes.all(is_near)
 }
 
 /// Returns the first and the last of several changes, if the last level is again the first one.
@@ -323,15 +325,17 @@ impl Episode {
         (from, rows.seconds_before(self.rows.end) - from)
     }
 
-    fn sentence(&self, rows: &Rows) -> String {
+    fn sentence(&self, facts: &PhaseFacts<'_>, rows: &Rows) -> String {
         let (from, length) = self.seconds(rows);
         let (usual, other) = (rows.level(self.usual), rows.level(self.other));
         let (way, cause) = match self.other < self.usual {
-            true => ("fell", "a throttle, a stall of the disk, other I/O"),
-            false => ("rose", "other I/O or a limit that paused"),
+            true => ("fell", "Possible causes: a throttle, a stall of the disk, other I/O."),
+            false => ("rose", "Possible causes: other I/O or a limit that paused."),
         };
+        let is_of_limit = are_of_limits(facts, rows, [self.rows.start, self.rows.end].into_iter());
+        let cause = if is_of_limit { LIMIT_CHANGED } else { cause };
         format!(
-            "The rate {way} from {usual} to {other} for {length:.1} s, from {from:.1} s on, and then returned. Possible causes: {cause}."
+            "The rate {way} from {usual} to {other} for {length:.1} s, from {from:.1} s on, and then returned. {cause}"
         )
     }
 

@@ -76,6 +76,20 @@ fn a_fall_to_a_flat_plateau_is_named_a_limit() {
 /// Method: a limit up to 2 s, another one from 5 s on; the rate changes then, or a second later; or the limits are on writes.
 #[test]
 fn a_change_at_the_time_of_a_limit_is_the_limits() {
+    let span = |kind, from_s: u64, until_s: u64| LimitSpan {
+        limit: IoLimit {
+            group: "/jobs".to_owned(),
+            device: "vda".to_owned(),
+            device_number: (254, 0),
+            kind,
+            value: 1 << 20,
+            source: "by hand".to_owned(),
+        },
+        from_ns: from_s * SECOND_NS,
+        until_ns: until_s * SECOND_NS,
+        first_seen_ns: from_s * SECOND_NS,
+        last_seen_ns: until_s * SECOND_NS,
+    };
     let changed = |at: u64, kinds: [IoLimitKind; 2]| {
         let mut phase = Phase::honest_reads();
         let rate = |i: u64| {
@@ -89,20 +103,6 @@ fn a_change_at_the_time_of_a_limit_is_the_limits() {
         };
         phase.records[0].series = series((0..70).map(rate));
         phase.elapsed_ns = 7 * SECOND_NS;
-        let span = |kind, from_s: u64, until_s: u64| LimitSpan {
-            limit: IoLimit {
-                group: "/jobs".to_owned(),
-                device: "vda".to_owned(),
-                device_number: (254, 0),
-                kind,
-                value: 1 << 20,
-                source: "by hand".to_owned(),
-            },
-            from_ns: from_s * SECOND_NS,
-            until_ns: until_s * SECOND_NS,
-            first_seen_ns: from_s * SECOND_NS,
-            last_seen_ns: until_s * SECOND_NS,
-        };
         phase.observation.limit_spans = Some(vec![span(kinds[0], 0, 2), span(kinds[1], 5, 7)]);
         phase.judge()
     };
@@ -111,6 +111,17 @@ fn a_change_at_the_time_of_a_limit_is_the_limits() {
     judgement.assert("steadiness", Suspect, "The rate changed 2 times and stayed at the last level: from ");
     judgement.assert("steadiness", Suspect, "A limit of a control group was set or lifted at that time.");
     changed(30, on_reads).assert("steadiness", Suspect, "Possible causes: ");
+    // The rate returns when the limit is lifted.
+    let mut passing = Phase::honest_reads();
+    passing.elapsed_ns = 7 * SECOND_NS;
+    passing.records[0].series = series((0..70).map(|i| honest_rate(i) / if (20..50).contains(&i) { 8 } else { 1 }));
+    let mut set = |from_s, until_s| {
+        passing.observation.limit_spans = Some(vec![span(IoLimitKind::ReadBytes, from_s, until_s)]);
+        passing.judge()
+    };
+    set(2, 5).assert("steadiness", Suspect, "for 3.0 s, from 2.0 s on, and then returned to ");
+    set(2, 5).assert("steadiness", Suspect, "A limit of a control group was set or lifted at that time.");
+    set(2, 4).assert("steadiness", Suspect, "Possible causes: a stall of the disk, other I/O.");
     let on_writes = [IoLimitKind::WriteBytes, IoLimitKind::WriteCount];
     changed(20, on_writes).assert("steadiness", Suspect, "Possible causes: ");
 }
