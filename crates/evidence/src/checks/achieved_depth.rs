@@ -42,13 +42,23 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             worst = Some(kept);
         }
     }
-    let Some(worst) = worst else {
-        return not_applicable(
-            NAME,
-            "No job keeps a queue: each worker has one I/O in flight, is paced, or waits for a source or for zones.",
-        );
-    };
-    worst.judge(facts)
+    if let Some(worst) = worst {
+        return worst.judge(facts);
+    }
+    let mut sentence =
+        "No job keeps a queue: each worker has one I/O in flight, is paced, or waits for a source or for zones."
+            .to_owned();
+    // Workers of calls keep as many in flight as there are workers.
+    if let Some(room) = facts.works().find_map(|work| limit(facts, work)) {
+        sentence += &format!(" {}", room_words(&room));
+    }
+    not_applicable(NAME, sentence)
+}
+
+/// Returns the limit of the disks, if the job is meant to have more I/Os in flight.
+fn limit(facts: &PhaseFacts<'_>, work: Work<'_>) -> Option<Room> {
+    let room = Room::of(facts, u64::from(work.job.workers)).filter(|_| work.job.engine.touches_files())?;
+    (room.requests < work.depth()).then_some(room)
 }
 
 /// A job that keeps a queue.
@@ -63,20 +73,13 @@ impl Kept<'_> {
         self.achieved / self.work.depth() as f64
     }
 
-    /// Returns the limit of the disks, if the job is meant to have more I/Os in flight.
-    fn limit(&self, facts: &PhaseFacts<'_>) -> Option<Room> {
-        let reaches_disk = self.work.job.engine.touches_files();
-        let room = Room::of(facts, u64::from(self.work.job.workers)).filter(|_| reaches_disk)?;
-        (room.requests < self.work.depth()).then_some(room)
-    }
-
     fn judge(&self, facts: &PhaseFacts<'_>) -> Check {
         let (name, asked, achieved) = (&self.work.job.name, self.work.depth(), three_digits(self.achieved));
         let report = |outcome, sentence: String| {
             let found = format!("{achieved} in flight on average");
             finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence)
         };
-        let limit = self.limit(facts);
+        let limit = limit(facts, self.work);
         if self.share() < SHARE_MIN {
             let kept = format!("`{name}` kept {achieved} I/Os in flight; its queue depth allows {asked}.");
             let reached = limit.filter(|room| self.achieved >= room.requests as f64 * SHARE_MIN);

@@ -154,6 +154,15 @@ fn a_queue_that_the_disk_does_not_hold_is_named_by_its_limit() {
     // The queue is kept before the disk.
     with(31.0, |disk| disk.request_count = Fact::known(4, "by hand")).assert(check, Passed, "kept at 31.0. At most 4");
     with(31.0, |_| ()).assert(check, Passed, "kept at the requested depth");
+    // Sixteen workers of calls.
+    let mut calls = Phase::honest_reads();
+    (calls.jobs[0].engine, calls.jobs[0].workers) = (EngineKind::Psync, 16);
+    calls.targets[0].disks[0].request_count = Fact::known(4, "by hand");
+    calls.judge().assert(
+        check,
+        NotApplicable,
+        "one I/O in flight, is paced, or waits for a source or for zones. At most",
+    );
 }
 
 fn paced(backlog: u64, late_ns: u64) -> Phase {
