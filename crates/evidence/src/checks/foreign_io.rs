@@ -11,7 +11,7 @@
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
 //! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an
-//! array); on the disks of a loop device's file: programs that go through the page cache.
+//! array); on the disks of a loop device's file: programs that go through the page cache or another loop device.
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other

@@ -11,11 +11,12 @@
 //! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit: a rate
 //! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
 //! group waited for I/O for half of the time or more while the disk was idle. A limit that was set only for a part of the phase is compared with the
-//! rate of the intervals in the middle of which it was certainly set. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
+//! rate of the intervals in the middle of which it was certainly set. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note, and so is one
+//! under which jobs of direct I/O kept the rates that they set, 99 % of the I/Os took less than 10 ms, and the disk at least half of the mean: nothing waited for it. Never contradicted: the figures are those of the disk under this limit.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 
-use crate::checks::latency_origin;
+use crate::checks::{latency_origin, pace};
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
 use crate::limit_course::LimitSpan;
 use crate::observation::LimitedIo;
@@ -106,6 +107,8 @@ struct Use<'a> {
     applied: Option<f64>,
     /// How I/Os waited before the disk, in words; `None` if they did not.
     throttled: Option<String>,
+    /// True if the jobs kept a rate of their own, and their I/Os did not wait before the disk.
+    is_own_pace: bool,
     /// The part of the phase in which the limit was set; `None` if it was all of it.
     part: Option<Part>,
 }
@@ -177,7 +180,9 @@ impl<'a> Use<'a> {
         let throttled = throttled_words(facts, stalled);
         let part = Part::of(facts, limit).filter(|part| part.per_s.is_some());
         let applied = part.as_ref().map_or(applied, |part| Some(part.share));
-        Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled, applied, throttled, part }
+        let delayed_ns = delayed_ns.unwrap_or(0);
+        let is_own_pace = is_own_pace(facts, limit);
+        Self { limit, per_s, delayed, delayed_ns, stalled, applied, throttled, is_own_pace, part }
     }
 
     fn head(&self) -> String {
@@ -205,7 +210,7 @@ impl<'a> Use<'a> {
         );
         // With the burst that an idle group begins with.
         let most = limit * ABOVE_SHARE + limit * BURST_S * 1e9 / (*length_ns).max(1) as f64;
-        let is_near = (limit * NEAR_SHARE..=most).contains(&per_s);
+        let is_near = (limit * NEAR_SHARE..=most).contains(&per_s) && !self.is_own_pace;
         let is_throttled = self.throttled.is_some() && (limit * BURSTS_SHARE..limit).contains(&per_s);
         Some((sentence, *share >= APPLIED_SHARE_MIN && (is_near || is_throttled)))
     }
@@ -216,6 +221,9 @@ impl<'a> Use<'a> {
             return is_doubt.then(|| format!("{sentence}, so the figures describe this limit for that time."));
         }
         let at_least = |share: f64| self.per_s.filter(|per_s| *per_s >= self.limit.value as f64 * share);
+        if self.is_own_pace {
+            return None;
+        }
         if let Some(per_s) = at_least(NEAR_SHARE) {
             let rate = self.limit.format_rate(per_s);
             return match self.applied {
@@ -253,6 +261,11 @@ impl<'a> Use<'a> {
                 let rate = self.limit.format_rate(per_s);
                 format!("{}, which did not apply: its processes reached {rate}.", self.head())
             }
+            Some(per_s) if self.is_own_pace => format!(
+                "{}, which did not apply: the jobs kept the rate that they set, {}, and their I/Os did not wait before the disk.",
+                self.head(),
+                self.limit.format_rate(per_s)
+            ),
             Some(0.0) => format!("{}; its processes did no such I/O.", self.head()),
             Some(per_s) => {
                 format!("{}, far above the {} that its processes reached.", self.head(), self.limit.format_rate(per_s))
@@ -260,6 +273,30 @@ impl<'a> Use<'a> {
             None => format!("{}.", self.head()),
         }
     }
+}
+
+/// Returns true if the jobs that do what is limited do direct I/O at rates of their own and kept them, and nothing shows that an I/O waited for
+/// the limit: 99 % took less than a throttled one, and the limited disk was the larger part of the mean.
+fn is_own_pace(facts: &PhaseFacts<'_>, limit: &IoLimit) -> bool {
+    let op = match limit.kind {
+        IoLimitKind::ReadBytes | IoLimitKind::ReadCount => OpKind::Read,
+        IoLimitKind::WriteBytes | IoLimitKind::WriteCount => OpKind::Write,
+        IoLimitKind::LatencyTarget | IoLimitKind::CostWeight => return false,
+    };
+    if !facts.disks().iter().any(|disk| disk.name == limit.device) || pace::check(facts).objects() {
+        return false;
+    }
+    let Some(disk_ns) = latency_origin::counted_ns(facts, op) else { return false };
+    let works = facts.call_works();
+    let mut limited = works.iter().filter(|work| work.count(op) > 0).peekable();
+    limited.peek().is_some()
+        && limited.all(|work| {
+            let latency = work.op(op).map(|record| &record.latency.total);
+            let is_short =
+                latency.and_then(|total| pace::quantile(total, 0.99)).is_some_and(|ns| (ns as f64) < THROTTLED_NS_MIN);
+            let is_of_disk = latency.and_then(|total| total.mean_ns()).is_some_and(|mean_ns| disk_ns >= mean_ns / 2.0);
+            work.job.is_paced() && facts.way(work.job) == Way::Direct && is_short && is_of_disk
+        })
 }
 
 /// Returns the part of the time in which the rate of the limited kind was near the limit or below; `None` without intervals.

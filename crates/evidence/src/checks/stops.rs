@@ -2,11 +2,12 @@
 //!
 //! Reads the gaps between two clock readings of the thread that follows the phase, without its own sleep (20 ms) and its time in the run
 //! queue: in the rest it could not run (`SIGSTOP`, a debugger, a frozen control group, a paused virtual machine). The workers' own clocks
-//! confirm it: no I/O completed within the span, and an I/O that was in flight took at least as long. The time of a suspend (`CLOCK_BOOTTIME` against `CLOCK_MONOTONIC`), steps of the machine's
+//! confirm it: no I/O completed within the span, and an I/O that was in flight took at least as long, or those of a job with a rate that became due
+//! meanwhile were issued late. The time of a suspend (`CLOCK_BOOTTIME` against `CLOCK_MONOTONIC`), steps of the machine's
 //! clock, `SIGCONT` and the tracer in `/proc/self/status` name the cause.
 //!
-//! Cannot see: stops shorter than 50 ms; stops of a single worker; stops shorter than 0.25 s of a job without I/O in flight (a rate,
-//! pauses).
+//! Cannot see: stops shorter than 50 ms; stops of a single worker; stops shorter than 0.25 s of a job that pauses, without I/O in
+//! flight.
 //!
 //! Thresholds: stops and suspends of more than 1 % of the measured time, all together and beyond stolen time: suspect. Less is a note.
 //!
@@ -104,7 +105,7 @@ pub(crate) fn stops<'a>(facts: &PhaseFacts<'a>) -> Vec<&'a Stop> {
 
 /// Returns true if an I/O that completed during or just after the stop took at least as long: the clock of a worker has the same gap.
 fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
-    if facts.records.iter().any(|record| is_after_last_interval(record, stop)) {
+    if facts.records.iter().any(|record| is_after_last_interval(record, stop)) || is_in_lateness(facts, stop) {
         return true;
     }
     let rows = facts.records.iter().flat_map(|record| &record.series);
@@ -113,6 +114,16 @@ fn is_in_latencies(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
             && row.end_ns.saturating_sub(row.span_ns) <= stop.until_ns.saturating_add(row.span_ns)
     });
     after.any(|row| row.latency_ns_max >= stop.least_ns)
+}
+
+/// Returns true if a job with a rate issued I/Os late by half of the stop or more, at least one for each stop that is as long: of those that
+/// become due during a stop, half are.
+fn is_in_lateness(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
+    let all = facts.observation.stops.iter().flatten();
+    let as_long = all.filter(|other| other.least_ns >= stop.least_ns).count() as u64;
+    let lateness = facts.works().filter(|work| work.job.is_paced()).map(|work| &work.record.pacing_lateness);
+    let late = lateness.flat_map(|late| late.buckets()).filter(|(lowest_ns, ..)| *lowest_ns >= stop.least_ns / 2);
+    late.map(|(.., count)| count).sum::<u64>() >= as_long
 }
 
 /// Returns true if an I/O that took at least as long as the stop completed after the last whole interval of a job, which the stop reaches beyond:

@@ -3,7 +3,8 @@
 //! The driver's requests come from threads of the kernel, so a request that another program submitted itself is not the job's, also in the
 //! file. A disk that carried nothing of the file in a phase is not in its way.
 //!
-//! Cannot see: programs that write through the page cache: threads of the kernel write their pages, as they write the file's.
+//! Cannot see: programs that write through the page cache, or use another loop device: threads of the kernel make their requests, as they make
+//! those of the file.
 
 use super::attribution::{
     add, add_to_process, busiest_first, contains, is_of_filesystem, is_of_kernel, ranges_of, union_ns,

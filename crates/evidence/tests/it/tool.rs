@@ -310,6 +310,31 @@ fn a_limit_that_was_set_for_a_part_of_the_phase_is_named_with_its_time() {
     phase.judge().assert(LIMITS, Suspect, "reached 40.0 MiB/s, so the figures describe this limit");
 }
 
+/// Goal: a limit near a rate that jobs set and keep is a note if nothing waited for it.
+/// Method: 95 reads at the job's own rate under a limit of 100, which took 0.2 ms, of which the disk 0.15 ms; then one condition less each time.
+#[test]
+fn a_limit_near_the_rate_that_a_job_sets_is_a_note_if_nothing_waited_for_it() {
+    let paced = |call_ns, disk_us: u64, change: fn(&mut Phase)| {
+        let mut phase = limited(IoLimitKind::ReadCount, 100, Some(95));
+        phase.records[0] = record(vec![op(OpKind::Read, 9_500, 9_500 * 4096, call_ns)]);
+        phase.observation.devices = vec![delta(counted(9_500 * 4096, 0, 0))];
+        phase.observation.devices[0].measured.read_ms = 9_500 * disk_us / 1_000;
+        phase.observation.process_read_bytes = Some(9_500 * 4096);
+        let arrivals = Arrivals::Linear;
+        phase.jobs[0].pace = Some(Pace { ios_per_s: Some(95.0), bytes_per_s: None, of_writes: None, arrivals });
+        change(&mut phase);
+        phase.judge()
+    };
+    let note = "which did not apply: the jobs kept the rate that they set, 95 per second, and their I/Os did not wait";
+    paced(200_000, 150, |_| ()).assert(LIMITS, Passed, note);
+    let describes = "reached 95 per second, so the figures describe this limit";
+    paced(200_000, 90, |_| ()).assert(LIMITS, Suspect, describes);
+    paced(12_000_000, 11_000, |_| ()).assert(LIMITS, Suspect, describes);
+    paced(200_000, 150, |phase| phase.records[0].backlog_count = 500).assert(LIMITS, Suspect, describes);
+    paced(200_000, 150, |phase| phase.jobs[0].pace = None).assert(LIMITS, Suspect, describes);
+    paced(200_000, 150, |phase| phase.jobs[0].direct = DirectPolicy::Off).assert(LIMITS, Suspect, describes);
+}
+
 /// Goal: a limit that throttles in bursts is named although the mean rate is far below it; a far limit of a slow disk is not.
 /// Method: 100 reads of 20 ms at a seventh of the limit, of which the disk needs 0.1 or 19 ms, or whose workers waited for a processor.
 #[test]
@@ -477,6 +502,17 @@ fn short_stops_are_seen_in_their_sum() {
     let check = judgement.check(STOPS);
     assert_eq!((check.explained_percent, check.brief.as_str()), (Some(30), "stopped for 900 ms"));
     six(2 * MS).judge().assert(STOPS, Passed, "they went on, or had none in flight");
+    // A job with a rate had no I/O in flight: those that became due meanwhile were issued late.
+    let late = |count, by_ns| {
+        let mut phase = six(2 * MS);
+        let arrivals = Arrivals::Linear;
+        phase.jobs[0].pace = Some(Pace { ios_per_s: Some(1e3), bytes_per_s: None, of_writes: None, arrivals });
+        phase.records[0].pacing_lateness.record_many(by_ns, count);
+        phase.judge()
+    };
+    late(6, 100 * MS).assert(STOPS, Suspect, "stopped 6 times for 0.90 s together");
+    late(5, 100 * MS).assert(STOPS, Passed, "they went on, or had none in flight");
+    late(6, 60 * MS).assert(STOPS, Passed, "they went on, or had none in flight");
     let mut stolen = six(151 * MS);
     stolen.observation.steal_share = Some(0.3);
     stolen.judge().assert(STOPS, Passed, "stopped 6 times");
