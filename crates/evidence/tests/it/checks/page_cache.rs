@@ -268,6 +268,11 @@ fn a_buffered_working_set_must_exceed_memory_or_be_read_from_the_disk() {
     phase.judge().assert("working_set", NotApplicable, "is unknown");
     phase.jobs[0].direct = DirectPolicy::Off;
     phase.judge().assert("working_set", Passed, "the disk read every requested byte");
+    // Others read 200 MiB of the counted 400, but the kernel read 400 for this process.
+    phase.observation.devices[0].baseline = counted(50 * MIB, 0, 0);
+    phase.judge().assert("working_set", Passed, "the disk read every requested byte");
+    phase.observation.process_read_bytes = Some(200 * MIB);
+    phase.judge().assert("working_set", Suspect, "fit in memory");
     phase.observation.devices = vec![delta(counted(0, 0, 0))];
     phase.judge().assert("working_set", Suspect, "fit in memory");
     phase.jobs[0].files[0].size_bytes = 64 << 30;
