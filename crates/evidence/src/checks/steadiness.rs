@@ -81,8 +81,18 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let Some(fit) = WindowFit::of(&parts) else {
         return not_seen(NAME, SOURCE, "No I/O completed.");
     };
-    let measured =
-        format!("range {:.0} %, drift {:+.0} % over {PARTS} parts", fit.range * 100.0, fit.excursion * 100.0);
+    let measured = format!(
+        "{} in the first fifth, {} in the last; from {} to {} in all",
+        rows.level(parts[0]),
+        rows.level(parts[PARTS - 1]),
+        rows.level(least(&parts)),
+        rows.level(most(&parts))
+    );
+    // Beside a change or a drift of the other intervals.
+    let with_stalls = |sentence: String| match stalls.is_empty() {
+        true => sentence,
+        false => format!("{sentence} {}", rows.stall_sentence(&stalls, false)),
+    };
     let mut changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
     // A level of one I/O, or of one that hangs.
     let ios_after =
@@ -90,37 +100,20 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     changes.retain(|change| ios_after(change) >= LEVEL_IO_COUNT_MIN);
     if !changes.is_empty() {
         let sentence = change_sentence(facts, &rows, &rates, &changes);
-        return report(CheckOutcome::Suspect, measured, sentence)
+        return report(CheckOutcome::Suspect, measured, with_stalls(sentence))
             .with_brief(rows.change_brief(&changes))
             .explaining(Some(distance(&rates, &changes)));
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX && rows.are_unlike_by_count() {
         if let Some(episode) = Episode::of(&rates) {
-            return report(CheckOutcome::Suspect, measured, episode.sentence(facts, &rows))
+            return report(CheckOutcome::Suspect, measured, with_stalls(episode.sentence(facts, &rows)))
                 .with_brief(episode.brief(&rows))
                 .explaining(Some((mean(&rates) - episode.usual).abs() / mean(&rates)));
         }
-        // A line through few parts may leave the range of what was measured, so the parts themselves are named: first and last, if they
-        // differ as the line does.
-        let gain = (parts[PARTS - 1] - parts[0]) / fit.mean;
-        let is_line = gain * fit.excursion > 0.0 && gain.abs() > DRIFT_SHARE_MAX / 2.0;
-        let (from, to, way) = match is_line {
-            true => (parts[0], parts[PARTS - 1], if gain > 0.0 { "rose" } else { "fell" }),
-            false => (least(&parts), parts.iter().copied().fold(0.0, f64::max), "varied"),
-        };
-        let (from, to) = (rows.level(from), rows.level(to));
-        let sentence = match is_line {
-            true => format!(
-                "The rate {way} from {from} in the first fifth to {to} in the last one; a longer run would show a different mean."
-            ),
-            false => format!(
-                "The rate varied from {from} in the slowest fifth to {to} in the fastest one; a longer run would show a different \
-                 mean."
-            ),
-        };
+        let (sentence, brief) = drift_words(&rows, &parts, &fit);
         // The mean is in the middle of a drift.
-        return report(CheckOutcome::Suspect, measured, sentence)
-            .with_brief(format!("{way} from {from} to {to}"))
+        return report(CheckOutcome::Suspect, measured, with_stalls(sentence))
+            .with_brief(brief)
             .explaining(Some(fit.excursion.abs() / 2.0));
     }
     if !stalls.is_empty() {
@@ -136,6 +129,29 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
+}
+
+/// Returns a sentence about a drift, and a few words.
+fn drift_words(rows: &Rows, parts: &[f64], fit: &WindowFit) -> (String, String) {
+    // A line through few parts may leave the range of what was measured, so the parts themselves are named: first and last, if they
+    // differ as the line does.
+    let gain = (parts[PARTS - 1] - parts[0]) / fit.mean;
+    let is_line = gain * fit.excursion > 0.0 && gain.abs() > DRIFT_SHARE_MAX / 2.0;
+    let (from, to, way) = match is_line {
+        true => (parts[0], parts[PARTS - 1], if gain > 0.0 { "rose" } else { "fell" }),
+        false => (least(parts), most(parts), "varied"),
+    };
+    let (from, to) = (rows.level(from), rows.level(to));
+    let sentence = match is_line {
+        true => format!(
+            "The rate {way} from {from} in the first fifth to {to} in the last one; a longer run would show a different mean."
+        ),
+        false => format!(
+            "The rate varied from {from} in the slowest fifth to {to} in the fastest one; a longer run would show a different \
+             mean."
+        ),
+    };
+    (sentence, format!("{way} from {from} to {to}"))
 }
 
 /// Returns a job's intervals without those of the sync that ends it, in which no transfer is to complete.
@@ -279,6 +295,10 @@ fn cause(facts: &PhaseFacts<'_>, changes: &[ChangePoint]) -> &'static str {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
 }
 
 fn least(values: &[f64]) -> f64 {

@@ -138,6 +138,13 @@ fn a_freeze_of_two_seconds_is_not_permanent() {
     judgement.assert("steadiness", Suspect, "Possible causes: a stall of the disk, other I/O.");
     phase.records[0].series = frozen(25);
     phase.judge().assert("steadiness", Suspect, "No I/O completed for 0.5 s");
+    // The rest drifts: both are said, and no share is above all of it.
+    let drifting = |i: u64| if (20..32).contains(&i) { 0 } else { honest_rate(i) * (80 - i) / 80 };
+    phase.records[0].series = series((0..70).map(drifting));
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "No I/O completed for 1.2 s, from 2.0 s on");
+    judgement.assert("steadiness", Suspect, "The rate ");
+    assert!(!judgement.check("steadiness").found.contains('%'), "{:?}", judgement.check("steadiness"));
     phase.records[0].series = frozen(24);
     phase.judge().assert("steadiness", Passed, "stayed at one level");
     // Pauses of the job are no stalls.
