@@ -41,6 +41,8 @@ const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
 /// Requests that can explain a smaller part of the figure disturb nothing, however many they are.
 const EXPLAINED_SHARE_MIN: f64 = 0.01;
 const BELOW_SHARE_MAX: f64 = 0.10;
+/// A process that moved a smaller part of what others did is not to be stopped.
+const CULPRIT_SHARE_MIN: f64 = 0.1;
 const BELOW_BUSY_SHARE_MAX: f64 = 0.25;
 /// The minimum trace that can stand for a whole phase.
 const WINDOW_COUNT_MIN: u64 = 3;
@@ -160,7 +162,8 @@ fn others_below(trace: &TraceRecord) -> Option<(Disturbance, Vec<String>)> {
         brief: format!("{} {} of {} in {window_ms} ms", first.name, moved_words(first), first.disk),
         share: share_of(below.others.bytes, all.bytes).min(busy),
     };
-    Some((found, below.other_processes.iter().map(culprit_of).collect()))
+    let processes: Vec<&TracedProcess> = below.other_processes.iter().collect();
+    Some((found, culprits_among(&processes, None, below.others.bytes)))
 }
 
 /// Returns true if enough requests were traced without a loss, and hardly any was of others, or may have been. (Lost events are of one
@@ -220,11 +223,20 @@ fn bytes_of(process: &TracedProcess, op: Option<OpKind>) -> u64 {
     }
 }
 
-/// Returns the processes that moved bytes in a direction, or in any, as a list: `dd (pid 812)`.
+/// Returns the processes that moved a noted part of what others did in a direction, or in any, as a list: `dd (pid 812)`.
 pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<String> {
+    let of_kernel = facts.traced().map_or(0, |trace| trace.kernel_work.iter().map(|work| bytes_of(work, op)).sum());
+    let mut all: Vec<&TracedProcess> = processes(facts).collect();
+    let seen: u64 = all.iter().map(|process| bytes_of(process, op)).sum();
+    all.extend(writers_behind(facts));
+    culprits_among(&all, op, seen + of_kernel)
+}
+
+/// Returns those of some processes that moved a noted part of `total` bytes: to stop another one would change nothing.
+fn culprits_among(all: &[&TracedProcess], op: Option<OpKind>, total: u64) -> Vec<String> {
     let mut culprits: Vec<String> = Vec::new();
-    let all = processes(facts).chain(writers_behind(facts));
-    for culprit in all.filter(|process| bytes_of(process, op) > 0).map(culprit_of) {
+    let is_noted = |bytes: u64| bytes > 0 && bytes as f64 >= total as f64 * CULPRIT_SHARE_MIN;
+    for culprit in all.iter().filter(|process| is_noted(bytes_of(process, op))).map(|process| culprit_of(process)) {
         if !culprits.contains(&culprit) {
             culprits.push(culprit);
         }
