@@ -9,13 +9,14 @@
 //! Thresholds: a backlog above 1 % of the I/Os that were due; 99th percentile of lateness above 10 % of the
 //! median latency from the intended start. Suspect.
 
-use crate::facts::{PhaseFacts, finding, not_applicable};
+use crate::facts::{PhaseFacts, Work, finding, not_applicable};
 use trueio_model::units::{format_count, format_duration_ns};
 use trueio_model::{Cause, Check, CheckOutcome, Histogram, OpKind};
 
 pub(crate) const NAME: &str = "pace";
 
 const SOURCE: &str = "the schedule of intended start times";
+const BACKLOG_SHARE_MAX: f64 = 0.01;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let paced: Vec<_> = facts.works().filter(|work| work.job.is_paced()).collect();
@@ -27,10 +28,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     for work in &paced {
         let name = &work.job.name;
-        let issued: u64 =
-            work.record.ops.iter().filter(|op| op.op != OpKind::Sync).map(|op| op.io_count + op.error_count).sum();
-        let backlog = work.record.backlog_count;
-        if backlog as f64 > (issued + backlog) as f64 * 0.01 {
+        let (issued, backlog) = (issued_count(*work), work.record.backlog_count);
+        if !is_kept(*work) {
             let found = format!("{} issued, {} due but not issued", format_count(issued), format_count(backlog));
             let sentence = format!(
                 "`{name}` could not keep its rate: {} due I/Os were never issued. Its latencies grow with the length \
@@ -56,6 +55,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         }
     }
     report(CheckOutcome::Passed, "no backlog".to_owned(), "The rate was kept.".to_owned())
+}
+
+/// Returns true if hardly any I/O of a job with a rate was due and not issued.
+pub(crate) fn is_kept(work: Work<'_>) -> bool {
+    let backlog = work.record.backlog_count;
+    backlog as f64 <= (issued_count(work) + backlog) as f64 * BACKLOG_SHARE_MAX
+}
+
+fn issued_count(work: Work<'_>) -> u64 {
+    work.record.ops.iter().filter(|op| op.op != OpKind::Sync).map(|op| op.io_count + op.error_count).sum()
 }
 
 /// Returns a quantile that the sample supports, in nanoseconds.
