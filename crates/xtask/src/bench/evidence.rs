@@ -2,7 +2,8 @@
 //!
 //! The same job runs with evidence and without, in pairs of alternating order. A pair gives one ratio of each figure, so
 //! disturbances of both runs cancel. The median of the ratios is printed with its 95 % interval (order statistics) and
-//! their range. The target is a loop device over memory, which is fast enough to make a small cost per I/O visible.
+//! their range. The targets are a loop device over memory, which is fast enough to make a small cost per I/O visible, and a file on the disk
+//! of the repository.
 //!
 //! Three figures: I/Os a second; CPU time of the process an I/O, in the measured part; CPU time of the
 //! whole machine an I/O, over the whole run, which has the loop device's worker and the tracepoints'
@@ -52,10 +53,15 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         Some(program) => program.clone(),
         None => workspace::build_release()?,
     };
-    let targets = Targets::new(&[TargetKind::Loop], &workspace::target_dir()?.join("tmp"));
-    let path = targets.path(TargetKind::Loop).map_err(|reason| anyhow!("{reason}"))?;
+    let folder = workspace::target_dir()?.join("tmp");
+    let targets = Targets::new(&[TargetKind::Loop], &folder);
+    let in_memory = targets.path(TargetKind::Loop).map_err(|reason| anyhow!("{reason}"))?;
+    // The first run writes it.
+    let on_disk = tempfile::tempdir_in(&folder)?;
+    let file = on_disk.path().join("file.dat");
     let mut is_traced = true;
-    for (name, flags) in CASES {
+    let places = [("loop device", in_memory), ("file", &file)];
+    for ((place, path), (name, flags)) in places.iter().flat_map(|place| CASES.iter().map(move |case| (place, case))) {
         let mut ratios: [Vec<f64>; 3] = Default::default();
         let (mut rates, mut traced, mut windows, mut threads) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for pair in 0..options.pair_count {
@@ -82,7 +88,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         }
         let median = |values: Vec<f64>| Estimate::of(values).map_or(f64::NAN, |estimate| estimate.median);
         println!(
-            "{name}: {:.0} I/Os a second, {} pairs of {} s; {:.1} windows, {:.2} % of the time traced, the tracing \
+            "{place}, {name}: {:.0} I/Os a second, {} pairs of {} s; {:.1} windows, {:.2} % of the time traced, the tracing \
              thread took {:.3} % of a processor",
             median(rates),
             options.pair_count,
