@@ -266,7 +266,7 @@ fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) 
             (None, false) => agreement_words(published.agreement).to_owned(),
         };
         text.push_str(&format!(
-            "; published {} times{}{by}: {stands}",
+            ". Published {} times{}{by}: {stands}",
             number(published.value),
             by_formula(formula, published.value),
         ));
@@ -275,11 +275,13 @@ fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) 
     text
 }
 
-/// The source's own formula of a ratio.
+/// The source's own formula of a ratio; empty for one above 2, of which it makes a saving that says nothing (`-1410.76 % faster`).
 fn by_formula(formula: Option<Formula>, ratio: f64) -> String {
     match formula {
-        Some(Formula::PercentSaved) => format!(", {:.2} % faster by the source's formula", (1.0 - ratio) * 100.0),
-        None => String::new(),
+        Some(Formula::PercentSaved) if ratio <= 2.0 => {
+            format!(", {:.2} % faster by the source's formula", (1.0 - ratio) * 100.0)
+        }
+        _ => String::new(),
     }
 }
 
@@ -545,6 +547,7 @@ pub(crate) mod tests {
         }
         assert_eq!(count, 10);
         assert_eq!(by_formula(None, 0.5), "");
+        assert_eq!(by_formula(Some(Formula::PercentSaved), 15.1), "");
     }
 
     fn here(value: f64, low: f64, high: f64) -> Option<RatioHere> {
@@ -607,19 +610,19 @@ pub(crate) mod tests {
                 1,
                 0,
                 false,
-                "5.46 times sync strace here (one round, and a claim needs 5); published 1.71 times: cannot tell.",
+                "5.46 times sync strace here (one round, and a claim needs 5). Published 1.71 times: cannot tell.",
             ),
-            (4, 0, false, "here (4 rounds, and a claim needs 5); published 1.71 times: cannot tell."),
-            (5, 0, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
+            (4, 0, false, "here (4 rounds, and a claim needs 5). Published 1.71 times: cannot tell."),
+            (5, 0, false, "here (5.46 to 5.46). Published 1.71 times: the same direction, by another measure."),
             (
                 6,
                 2,
                 false,
-                "(no claim: 2 of 6 rounds are doubted by foreign_io; doubted rounds decide nothing); published 1.71 \
+                "(no claim: 2 of 6 rounds are doubted by foreign_io; doubted rounds decide nothing). Published 1.71 \
                  times: cannot tell.",
             ),
-            (7, 2, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
-            (6, 2, true, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
+            (7, 2, false, "here (5.46 to 5.46). Published 1.71 times: the same direction, by another measure."),
+            (6, 2, true, "here (5.46 to 5.46). Published 1.71 times: the same direction, by another measure."),
         ] {
             let found = sentence(&pair(rounds, doubted, is_accepted));
             assert!(found.ends_with(expected), "{rounds} {doubted} {is_accepted}: {found}");
@@ -636,7 +639,7 @@ pub(crate) mod tests {
             }
             let found = contrasts(&study(), "faithful", &[above, below]).remove(0);
             assert_eq!(found.ratio, None, "{of} by {against}");
-            let expected = "nothing: libaio against sync strace has no figure here; published 1.71 times: cannot tell.";
+            let expected = "nothing: libaio against sync strace has no figure here. Published 1.71 times: cannot tell.";
             assert_eq!(found.sentence, expected, "{of} by {against}");
         }
     }
