@@ -2015,6 +2015,8 @@ export interface RequestSum {
 
 /** A file's pages in the page cache. */
 export interface Residency {
+  /** Requests before the first row and after the last: few, and far away. */
+  outside_count?: number;
   /** Pages cached. */
   cached_pages: number;
   /** Of them dirty; `None` if the system does not report it. */

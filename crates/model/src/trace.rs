@@ -199,12 +199,19 @@ pub struct RequestPlaces {
     pub column_count: u32,
     /// Number of rows.
     pub row_count: u32,
+    /// Requests before the first row and after the last: few, and far away.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub outside_count: u64,
     /// Which cell: row · `column_count` + column, in rising order.
     pub index: Vec<u32>,
     /// Its requests in our files, of this process or of the filesystem.
     pub own_count: Vec<u32>,
     /// Its requests of other programs or of unknown origin.
     pub other_count: Vec<u32>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Mean and percentiles of one part.

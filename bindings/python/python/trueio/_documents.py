@@ -1443,6 +1443,7 @@ class RequestSum(TypedDict):
     count: "NotRequired[int]"
 
 
+    outside_count: "NotRequired[int]"
 
 class Residency(TypedDict):
     cached_pages: "int"

@@ -117,6 +117,20 @@ impl Parts {
 const PLACE_COLUMNS: u64 = 40;
 const PLACE_ROWS: u64 = 16;
 
+/// Most of the requests, in percent, that may lie outside of the grid.
+const OUTSIDE_PERCENT_MAX: usize = 2;
+
+/// Returns the range in which the requests of a grid begin, the last one included: without at most [`OUTSIDE_PERCENT_MAX`] of them if
+/// that makes it at most half as long. A single request of a journal at the other end of the disk would leave one row for all others.
+fn begins_of(mut begins: Vec<u64>) -> Option<(u64, u64)> {
+    begins.sort_unstable();
+    let whole = (*begins.first()?, *begins.last()?);
+    let count = begins.len() - begins.len() * OUTSIDE_PERCENT_MAX / 100;
+    let length = |(first, last): &(u64, u64)| last - first;
+    let dense = begins.windows(count).map(|part| (part[0], part[count - 1])).min_by_key(length)?;
+    Some(if length(&dense) <= length(&whole) / 2 { dense } else { whole })
+}
+
 /// Counts the requests of the disk with the most of them by time and position.
 fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
     let ranges = Ranges::of(traced);
@@ -129,15 +143,16 @@ fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
     let count_on = |device: u32| all.iter().filter(|(request, _)| request.device == device).count();
     let disk = traced.layers.disks.iter().max_by_key(|disk| count_on(disk.device))?;
     let on_disk = || all.iter().filter(|(request, _)| request.device == disk.device);
-    let begin_bytes = on_disk().map(|(request, _)| request.begin).min()?;
-    let end_bytes = on_disk().map(|(request, _)| request.end).max()?;
+    let (begin_bytes, last_bytes) = begins_of(on_disk().map(|(request, _)| request.begin).collect())?;
+    let is_inside = |request: &Request| (begin_bytes..=last_bytes).contains(&request.begin);
+    let end_bytes = on_disk().filter(|(request, _)| is_inside(request)).map(|(request, _)| request.end).max()?;
     let begin_ns = traced.windows.first()?.begin_ns;
     let span_ns = traced.windows.last()?.end_ns.saturating_sub(begin_ns).max(1);
     let part = |of: u64, whole: u64, count: u64| {
         (u128::from(of) * u128::from(count) / u128::from(whole.max(1))).min(u128::from(count - 1)) as u32
     };
     let mut cells: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-    for (request, party) in on_disk() {
+    for (request, party) in on_disk().filter(|(request, _)| is_inside(request)) {
         let column = part(request.issued_ns.saturating_sub(begin_ns), span_ns, PLACE_COLUMNS);
         let row = part(request.begin - begin_bytes, end_bytes - begin_bytes, PLACE_ROWS);
         let cell = cells.entry(row * PLACE_COLUMNS as u32 + column).or_default();
@@ -154,6 +169,7 @@ fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
         column_count: PLACE_COLUMNS as u32,
         row_count: PLACE_ROWS as u32,
         index: cells.keys().copied().collect(),
+        outside_count: on_disk().filter(|(request, _)| !is_inside(request)).count() as u64,
         own_count: cells.values().map(|cell| cell.0).collect(),
         other_count: cells.values().map(|cell| cell.1).collect(),
     })
@@ -534,6 +550,25 @@ mod tests {
             (vec![first, last, other], vec![10, 10, 0], vec![0, 0, 16])
         );
         assert_eq!(super::places(&traced(vec![])), None);
+    }
+
+    /// Goal: a single request far away does not leave one row for all others, and a neighbour's part of the requests stays.
+    /// Method: 100 begins in 100 KiB and one at 1 TiB; three at 1 TiB; a range that one request makes a third longer.
+    #[test]
+    fn a_grid_of_requests_leaves_a_single_one_far_away_outside() {
+        let near = || (0..100u64).map(|at| at * 1024);
+        assert_eq!(begins_of(near().chain([1 << 40]).collect()), Some((0, 99 << 10)));
+        assert_eq!(begins_of(near().chain([1 << 40; 3]).collect()), Some((0, 1 << 40)));
+        assert_eq!(begins_of(near().chain([132 << 10]).collect()), Some((0, 132 << 10)));
+        assert_eq!((begins_of(vec![7]), begins_of(vec![])), (Some((7, 7)), None));
+        let mut window = window(0, 0);
+        window.requests = window.requests.iter().cycle().take(99).cloned().collect();
+        let end_bytes = window.requests.iter().map(|request| request.end).max().expect("some");
+        let far = Request { begin: 1 << 40, end: (1 << 40) + 4096, ..window.requests[0] };
+        window.requests.push(far);
+        let places = super::places(&traced(vec![window])).expect("requests");
+        assert_eq!((places.end_bytes, places.outside_count), (end_bytes, 1));
+        assert_eq!(places.own_count.iter().chain(&places.other_count).sum::<u32>(), 99);
     }
 
     /// Returns a window in which a mirror (device 5) passed a write of 4 KiB at offset 0 on to two disks; on each the given flags of

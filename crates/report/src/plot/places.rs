@@ -21,7 +21,11 @@ pub(crate) fn places(phase: &PhaseRecord) -> Option<String> {
     let ends = [edge(0), edge(rows)];
     let left = ends.iter().map(|text| text_width(text, TEXT)).fold(0.0, f64::max) + 8.0;
     let (width, height) = (left + CELL.0 * f64::from(columns) + 2.0, TOP + CELL.1 * f64::from(rows) + 20.0);
-    let title = format!("Requests on {} by time and position; × others", places.disk);
+    let outside = match places.outside_count {
+        0 => String::new(),
+        count => format!("; {} elsewhere", units::format_count(count)),
+    };
+    let title = format!("Requests on {} by time and position; × others{outside}", places.disk);
     // Narrower on a narrow page.
     let style = format!(" style=\"width:{width:.0}px;max-width:100%\"");
     let mut svg = Svg::with_attributes("heat", width, height, &title, &style);

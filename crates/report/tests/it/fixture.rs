@@ -66,6 +66,7 @@ fn trace() -> TraceRecord {
             span_ns: 3_000_000_000,
             column_count: 40,
             row_count: 16,
+            outside_count: 0,
             own_count: index.iter().map(|cell| if cell / 40 < 10 { 1 + cell % 13 } else { 0 }).collect(),
             other_count: index.iter().map(|cell| u32::from(cell / 40 == 15)).collect(),
             index,
