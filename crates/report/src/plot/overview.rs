@@ -5,6 +5,7 @@ use super::axis::{Axis, short_count};
 use super::bounds;
 use super::job::look_of;
 use crate::svg::{Anchor, Svg, text_width};
+use std::f64::consts::TAU;
 use trueio_model::{OpKind, units};
 
 const SIZE: (f64, f64) = (460.0, 300.0);
@@ -87,8 +88,16 @@ pub(crate) fn overview(points: &[Point]) -> Option<String> {
             (at.0 - 7.0, at.1 - 22.0, Anchor::End),
             (at.0 - 7.0, at.1 + 30.0, Anchor::End),
         ];
+        // Farther away in rings, with a line from the point.
+        let far =
+            (2..=14).flat_map(|ring| (0..16).map(move |turn| (f64::from(ring) * 13.0, f64::from(turn) * TAU / 16.0)));
+        let far = far.map(|(radius, angle)| {
+            let (dx, dy) = (angle.cos() * radius, -angle.sin() * radius);
+            let anchor = if dx < 0.0 { Anchor::End } else { Anchor::Start };
+            (at.0 + dx, at.1 + dy + 4.0, anchor)
+        });
         // The first position where the name touches nothing; without one it is shown under the pointer only.
-        let free = around.into_iter().find_map(|(tx, ty, anchor)| {
+        let free = around.into_iter().chain(far).enumerate().find_map(|(index, (tx, ty, anchor))| {
             let left = match anchor {
                 Anchor::Start => tx,
                 Anchor::Middle => tx - width / 2.0,
@@ -97,9 +106,12 @@ pub(crate) fn overview(points: &[Point]) -> Option<String> {
             let area = (left, ty - TEXT, left + width, ty + 3.0);
             let is_inside = area.0 >= LEFT + 1.0 && area.2 <= SIZE.0 - 2.0 && area.1 >= 18.0 && area.3 <= bottom;
             let is_free = taken.iter().all(|t| area.2 <= t.0 || t.2 <= area.0 || area.3 <= t.1 || t.3 <= area.1);
-            (is_inside && is_free).then_some((tx, ty, anchor, area))
+            (is_inside && is_free).then_some((index >= around.len(), (tx, ty, anchor, area)))
         });
-        if let Some((tx, ty, anchor, area)) = free {
+        if let Some((is_far, (tx, ty, anchor, area))) = free {
+            if is_far {
+                svg.line("g", at, (tx, ty - 4.0));
+            }
             svg.text("lb", (tx, ty), anchor, &point.name);
             taken.push(area);
         }
@@ -147,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_points_at_one_place_do_not_overlap_and_hollow_points_say_so() {
+    fn hollow_points_are_named_as_not_confirmed() {
         let points: Vec<Point> = (0..6u32)
             .map(|i| Point {
                 name: format!("random read {i}"),
@@ -160,9 +172,23 @@ mod tests {
         let svg = overview(&points).unwrap();
         assert_eq!(svg.matches("not confirmed").count(), 1);
         assert!(svg.contains("hollow c3"));
-        // Two points next to each other leave room for some names, never for all six.
-        let names = svg.matches("class=\"lb\"").count();
-        assert!((1..6).contains(&names), "{names}");
         assert!(overview(&points[..1]).is_none());
+    }
+
+    /// Goal: each load has its name. Method: as many points as have names, at one place in a corner and along a line.
+    #[test]
+    fn each_of_sixteen_loads_is_named_also_at_one_place() {
+        for spread in [0, 1, 40] {
+            let point = |i: u32| Point {
+                name: format!("rand-read-4k-q{i}"),
+                op: OpKind::Read,
+                ios_per_s: 1_000.0 + f64::from(i * spread),
+                p99_ns: 500_000 + u64::from(i * spread) * 1_000,
+                is_hollow: false,
+            };
+            let points: Vec<Point> = (0..NAMES_MAX as u32).map(point).collect();
+            let svg = overview(&points).unwrap();
+            assert_eq!(svg.matches("class=\"lb\"").count(), NAMES_MAX, "{spread}");
+        }
     }
 }
