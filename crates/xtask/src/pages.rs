@@ -77,9 +77,19 @@ fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<S
             problems.extend(found.iter().map(|problem| format!("{view}: {problem}")));
             count += 1;
         }
+        if ["baseline", "troubled"].contains(&name.as_str()) {
+            match browser.sheet_count(page)? {
+                0 => problems.push(format!("{name}: printed on no sheet")),
+                sheets if sheets > SHEETS_MAX => problems.push(format!("{name}: printed on {sheets} sheets")),
+                _ => {}
+            }
+        }
     }
     Ok((count, problems))
 }
+
+/// The most sheets on which a baseline is printed.
+const SHEETS_MAX: usize = 8;
 
 /// A picture in `docs/images/`: the beginning of a page, as wide and as high as this, reduced by `scale`.
 struct Picture {

@@ -37,6 +37,4 @@
       ).finally(() => setTimeout(() => { button.textContent = name; }, 1500));
     });
   }
-  // Folded parts are printed, too.
-  addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(part => { part.open = true; }));
 })();

@@ -100,6 +100,18 @@ impl Browser {
         Ok(decoded(picture["data"].as_str().unwrap_or_default()))
     }
 
+    /// Returns the number of sheets of A4 on which a page is printed.
+    pub(crate) fn sheet_count(&mut self, page: &Path) -> Result<usize, String> {
+        self.open(page, 1280, PRINT)?;
+        let paper = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
+        let printed = self.call("Page.printToPDF", &paper)?;
+        let pdf = decoded(printed["data"].as_str().unwrap_or_default());
+        // Each sheet is an object of this type; `/Pages` is the tree of them.
+        const SHEET: &[u8] = b"/Type /Page";
+        let is_sheet = |at: &[u8]| at.starts_with(SHEET) && at.last() != Some(&b's');
+        Ok(pdf.windows(SHEET.len() + 1).filter(|at| is_sheet(at)).count())
+    }
+
     /// Opens a page as wide as given, in a colour scheme; messages of the previous page are forgotten.
     fn open(&mut self, page: &Path, width: u32, scheme: &str) -> Result<(), String> {
         let size = json!({ "width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 600 });
