@@ -113,11 +113,89 @@ fn is_disturbed(phase: &PhaseRecord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trueio_model::{Check, CheckOutcome, Document, RunRecord, Verdict};
 
     #[test]
     fn half_of_the_phases_are_not_most_and_a_share_is_a_second_at_least() {
         assert!(are_most(1, 1) && are_most(5, 8) && !are_most(4, 8) && !are_most(0, 0));
         let shares = [1, 8, 40].map(|count| share(Duration::from_secs(20), count).as_millis());
         assert_eq!(shares, [20_000, 2_500, 1_000]);
+    }
+
+    /// A phase of a kept record with one finding, or none, which lasted `seconds`.
+    fn phase(seconds: u64, finding: Option<(&str, CheckOutcome)>) -> PhaseRecord {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/records/v3.json");
+        let record = RunRecord::from_json(&std::fs::read_to_string(path).expect("a kept record")).expect("a record");
+        let mut phase = record.phases.into_iter().next().expect("a phase");
+        phase.checks.retain(|check| !check.objects());
+        if let Some((name, outcome)) = finding {
+            let found = Check {
+                name: name.to_owned(),
+                outcome,
+                cause: Cause::usual_of(name).expect("a check"),
+                source: String::new(),
+                expected: String::new(),
+                found: String::new(),
+                sentence: "A sentence.".to_owned(),
+                brief: "a reason".to_owned(),
+                explained_percent: Some(50),
+                culprits: Vec::new(),
+                is_accepted: false,
+            };
+            phase.checks.push(found);
+        }
+        phase.verdict = Verdict::of(&phase.checks);
+        phase.elapsed_ns = seconds * 1_000_000_000;
+        phase
+    }
+
+    /// Goal: of two measurements the one with the better word is kept, whatever its figures; the note names the other. Method: each word
+    /// against each. The first lasted 7 s and the second 2 s.
+    #[test]
+    fn the_measurement_with_the_better_word_is_kept_with_a_note_about_the_other() {
+        use CheckOutcome::{Contradicted, Suspect};
+        let words = [
+            (Mark::Confirmed, None),
+            (Mark::Unsteady, Some(("steadiness", Suspect))),
+            (Mark::Disturbed, Some(("foreign_io", Suspect))),
+            (Mark::Withheld, Some(("processor_wait", Contradicted))),
+        ];
+        for (first_mark, first) in words {
+            for (again_mark, again) in words {
+                let (first, again) = (phase(7, first), phase(2, again));
+                assert_eq!((mark(&first), mark(&again)), (first_mark, again_mark));
+                let of = |phase: &PhaseRecord| finding_words(phase.verdict, &phase.checks);
+                let (first_words, again_words) = (of(&first), of(&again));
+                let chosen = kept(first, again);
+                let note = chosen.jobs[0].engine_notes.last().expect("a note").clone();
+                if again_mark < first_mark {
+                    assert_eq!((mark(&chosen), chosen.elapsed_ns), (again_mark, 2_000_000_000));
+                    assert_eq!(note, format!("this is a second measurement; the first (7 s) was {first_words}"));
+                } else {
+                    assert_eq!((mark(&chosen), chosen.elapsed_ns), (first_mark, 7_000_000_000));
+                    assert_eq!(note, format!("a second measurement (2 s) was no better: {again_words}"));
+                }
+            }
+        }
+    }
+
+    /// Goal: failed I/Os of a second measurement are not hidden, and one that was interrupted counts for nothing.
+    #[test]
+    fn a_failed_second_measurement_is_kept_and_an_interrupted_one_is_not() {
+        let disturbed = || phase(7, Some(("foreign_io", CheckOutcome::Suspect)));
+        let failed = Outcome::Failed { reason: "an I/O failed".to_owned() };
+        let again =
+            PhaseRecord { outcome: failed.clone(), ..phase(2, Some(("call_results", CheckOutcome::Contradicted))) };
+        assert_eq!(kept(disturbed(), again).outcome, failed);
+        let cut = PhaseRecord { outcome: Outcome::Interrupted { signal: "SIGINT".to_owned() }, ..phase(2, None) };
+        assert_eq!(kept(disturbed(), cut).outcome, Outcome::Complete);
+    }
+
+    /// Goal: only what something outside of the disk disturbed is measured again.
+    #[test]
+    fn the_disks_own_course_is_not_measured_again() {
+        let of = |name| is_disturbed(&phase(1, Some((name, CheckOutcome::Suspect))));
+        assert!(of("foreign_io") && of("processor_wait") && of("stops"));
+        assert!(!of("steadiness") && !of("heat") && !of("memory_backed") && !is_disturbed(&phase(1, None)));
     }
 }
