@@ -38,12 +38,13 @@ pub(crate) fn arguments(command: Command) -> Command {
             Command::new("compare")
                 .about("Compares a run with the previous one of the same load on the same device (`trueio compare`)")
                 .arg(Arg::new("id").value_name("ID").help("An ID, or a unique prefix [default: the newest run]"))
+                .arg(crate::flags::json("Write the comparison as JSON; without FILE to standard output"))
                 .arg(
                     Arg::new("rest")
                         .value_name("FLAGS")
                         .num_args(0..)
                         .last(true)
-                        .help("Flags of `trueio compare`, after --: -- --fail-if 'p99 > +5%' --json -"),
+                        .help("Flags of `trueio compare`, after --: -- --fail-if 'p99 > +5%'"),
                 ),
         )
         .subcommand(trend())

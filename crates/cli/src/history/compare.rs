@@ -8,6 +8,7 @@ use super::{Document, document, get, short, store, unreadable};
 use crate::failure::Failure;
 use crate::kept::Place;
 use clap::ArgMatches;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_model::RunRecord;
 use trueio_report::message;
@@ -24,7 +25,10 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         earlier.started_at
     );
     let rest = matches.get_many::<String>("rest").into_iter().flatten().map(String::as_str);
-    crate::compare::with_words([earlier.id.as_str(), this.id.as_str()].into_iter().chain(rest))
+    // With an equals sign: the name of the file is no side.
+    let json = matches.get_one::<PathBuf>("json").map(|file| format!("--json={}", file.display()));
+    let words = [earlier.id.as_str(), this.id.as_str()].into_iter().chain(json.as_deref()).chain(rest);
+    crate::compare::with_words(words)
 }
 
 /// Returns the requested run (by default the newest on a device) and the previous one that can be compared

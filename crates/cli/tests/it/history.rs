@@ -821,7 +821,7 @@ fn a_run_is_compared_with_the_previous_one_of_the_same_load_on_the_same_device()
         _ => {}
     });
     let id = |n: u64| format!("{n:032x}");
-    let ran = sandbox.run(&["history", "compare", "--", "--json", "-"]);
+    let ran = sandbox.run(&["history", "compare", "--json"]);
     ran.assert_code(0);
     let comparison: serde_json::Value = serde_json::from_str(&ran.out).expect("one document");
     let named = sandbox.run(&["compare", &id(0), &id(3), "--json", "-"]);
