@@ -204,7 +204,10 @@ pub(crate) fn print_unknown(error: &clap::Error, words: &[OsString]) -> bool {
                 None => match nearest(&format!("--{name}"), known) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None if has_table => "`trueio reference` lists every option".to_owned(),
-                    None => format!("`trueio {} --help` lists the options", typed.map_or("", Command::get_name)),
+                    None => {
+                        let of = typed.map_or_else(String::new, |command| format!(" {}", command.get_name()));
+                        format!("`trueio{of} --help` lists the options")
+                    }
                 },
             };
             message!("error: `--{name}` is not an option{of}\n\nhint: {hint}");
