@@ -6,16 +6,18 @@
 mod ranks;
 
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::output::{Outputs, made};
 use crate::progress::Events;
 use crate::run::read_job_file;
 use crate::{baseline, flags, kept, limits, output, progress};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_compare::{
-    Head, Interleaved, Named, SessionBench, Settings, StoredRun, check_gate, compare_runs, from_records, from_rounds,
-    interleave, least_time_ns, metric_names, metric_of, precondition,
+    Head, Interleaved, Named, SessionBench, Settings, Standing, StoredRun, check_gate, compare_runs, from_records,
+    from_rounds, interleave, least_time_ns, metric_names, metric_of, precondition,
 };
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
@@ -53,7 +55,7 @@ fn own_arguments(command: Command) -> Command {
         .long_about(
             "Is B better than A, or is it noise? Prints, for bandwidth, IOPS, latency and CPU per I/O, the ratio with its interval and a conclusion.\n\n\
              With jobs it runs them in short slices, in random order, on the same files, until the answer is clear or the time is up \
-             (`trueio compare A.toml B.toml --live`, `trueio compare --vary iodepth=1,4,16 JOB.toml`). With records (ids of the history, \
+             (`trueio compare A.toml B.toml`, `trueio compare --vary iodepth=1,4,16 JOB.toml`). With records (ids of the history, \
              JSON files, fio's JSON) it reports what one run a side can show.",
         )
         .after_help(
@@ -66,8 +68,12 @@ fn own_arguments(command: Command) -> Command {
         .arg(
             Arg::new("live")
                 .long("live")
-                .help("Run the jobs now, interleaved")
-                .help_heading("Comparison")
+                .help("Follow it on the whole terminal: rate and latencies of each round, how the comparison stands")
+                .long_help(
+                    "Follow it on the whole terminal: rate and latencies of each round and side, and how the comparison stands; `q` ends it \
+                     with the answer so far. Without a terminal it changes nothing: jobs run with and without it.",
+                )
+                .help_heading("Output")
                 .action(ArgAction::SetTrue),
         )
         .arg(
@@ -143,11 +149,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 fn code_of(comparison: &Comparison) -> u8 {
     let any = |verdict| comparison.gates.iter().any(|gate| gate.verdict == verdict);
-    match comparison.outcome {
-        Outcome::Failed { .. } | Outcome::Interrupted { .. } => 1,
-        Outcome::Complete if any(GateVerdict::Shown) => 1,
-        Outcome::Complete if any(GateVerdict::CannotTell) => EXIT_CANNOT_TELL,
-        Outcome::Complete => 0,
+    match &comparison.outcome {
+        Outcome::Failed { .. } => 1,
+        // The key `q` is an orderly end.
+        Outcome::Interrupted { signal } if signal != trueio_run::BY_KEY => 1,
+        _ if any(GateVerdict::Shown) => 1,
+        _ if any(GateVerdict::CannotTell) => EXIT_CANNOT_TELL,
+        _ => 0,
     }
 }
 
@@ -300,23 +308,55 @@ fn live(
     let outputs = Outputs::reserve(matches, asked.read.iter().map(Path::new))?;
 
     let stop = watch_signals();
-    let mut line = progress::Line::new().with_events(events);
+    // Without a terminal the option does nothing: in earlier versions it chose to run jobs.
+    let is_live = matches.get_flag("live") && std::io::stderr().is_terminal() && !trueio_report::is_dumb();
+    let line = if is_live { progress::Line::hidden() } else { progress::Line::new() };
+    let mut line = line.with_events(events);
+    let mut view = if is_live { Some(Live::start().map_err(Failure::refused)?) } else { None };
     let session = Session::new(request(specs, plan, targets, has_evidence), stop);
     let started_at = session.record().started_at.clone();
-    let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
-        Ok(mut bench) => {
-            let found = interleave(&mut bench, &settings, &mut |standing| line.show_standing(standing));
+    let prepared = match &mut view {
+        Some(view) => SessionBench::new(session, view),
+        None => SessionBench::new(session, &mut line),
+    };
+    let (mut found, (setting, syscalls)) = match prepared {
+        Ok(bench) => {
+            let (found, bench) = interleaved(bench, &asked, &settings, &mut line, view.as_ref());
             let (session, syscalls) = bench.into_parts();
             (found, (Some(Box::new(session.finish(Outcome::Complete))), syscalls))
         }
         Err(outcome) => (Interleaved::unmeasured(&settings, outcome), (None, Vec::new())),
     };
+    // Before anything is printed, so that the terminal is as it was.
+    drop(view);
     line.clear();
     found.notes.splice(0..0, notes);
     let head = head(asked.margin, setting, started_at);
     let mut comparison = from_rounds(head, &described, &settings, found, gates);
     take_syscalls(&mut comparison, &syscalls);
     Ok((comparison, outputs))
+}
+
+/// Interleaves the sides, and draws how they stand.
+fn interleaved<'a>(
+    mut bench: SessionBench<'a>,
+    asked: &Asked,
+    settings: &Settings,
+    line: &mut progress::Line,
+    view: Option<&Live>,
+) -> (Interleaved, SessionBench<'a>) {
+    let Some(view) = view else {
+        let found = interleave(&mut bench, settings, &mut |standing| line.show_standing(standing));
+        return (found, bench);
+    };
+    let names: Vec<&str> = asked.sides.iter().map(|side| side.name.as_str()).collect();
+    let mut sides = view.sides(bench, &names);
+    let mut show = |standing: &Standing| {
+        line.show_standing(standing);
+        view.show_standing(standing);
+    };
+    let found = interleave(&mut sides, settings, &mut show);
+    (found, sides.into_bench())
 }
 
 /// Adds each side's recorded system calls.
@@ -382,7 +422,7 @@ fn live_sides(
     match sides.len() {
         2..=SIDES_MAX => Ok((sides, limits)),
         0 | 1 => Err(Failure::refused(
-            "a comparison needs at least two sides\n\nhint: `trueio compare A.toml B.toml --live`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
+            "a comparison needs at least two sides\n\nhint: `trueio compare A.toml B.toml`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
         )),
         count => Err(Failure::refused(format!("{count} sides are more than {SIDES_MAX}: a round would take too long"))),
     }
@@ -501,7 +541,7 @@ fn records(
 ) -> Result<(Comparison, Outputs), Failure> {
     if names.len() < 2 {
         return Err(Failure::refused(
-            "a comparison needs at least two sides\n\nhint: `trueio history` lists records; jobs are compared with --live",
+            "a comparison needs at least two sides\n\nhint: `trueio history` lists records; jobs are named by their files: `trueio compare A.toml B.toml`",
         ));
     }
     let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;

@@ -1,8 +1,8 @@
-//! `trueio run --live`: the run on a whole terminal while it is measured.
+//! `--live`: the run, or the comparison, on a whole terminal while it is measured.
 //!
 //! The run stays on the main thread; a second thread draws ten times a second and reads keys. It gets what it draws as
 //! messages, so nothing here waits for the workers. Results so far are requested twice a second: each worker then copies its
-//! histograms. Of a run of several ranks, rank 0 draws, and the others send it theirs.
+//! histograms. Of a comparison, each round is drawn when its slices are done. Of a run of several ranks, rank 0 draws, and the others send it theirs.
 //!
 //! The screen is drawn on stderr, in the terminal's other buffer, with echo and line editing off. They are restored when
 //! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Ctrl-C ends the run, and its result
@@ -19,8 +19,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use terminal::Screen;
-use trueio_cluster::{RankSample, Sample};
-use trueio_report::{Style, screen_phase};
+use trueio_cluster::{JobSample, RankSample, Sample};
+use trueio_compare::{Bench, SessionBench, SliceOrder, Standing};
+use trueio_model::{Histogram, Outcome};
+use trueio_report::{Style, comparison_progress, screen_phase};
 use trueio_run::{Event, Observer, Tick, Watched};
 use view::View;
 
@@ -32,12 +34,18 @@ pub(crate) const INTERIM: Duration = Duration::from_millis(500);
 /// What the run reports to the view.
 enum Message {
     Doing(String),
-    Phase { index: usize, count: usize, name: String },
+    Phase {
+        index: usize,
+        count: usize,
+        name: String,
+    },
     Tick(Tick),
     Sample(Sample),
     OfRank(RankSample),
     Watched(Watched),
     Finished(String),
+    /// How a comparison stands, instead of finished loads.
+    Standing(String),
 }
 
 /// The view of a run; the observer of it.
@@ -75,9 +83,61 @@ impl Live {
         }
     }
 
+    /// Returns a bench whose slices are drawn, of sides with these names.
+    pub(crate) fn sides<'a>(&self, bench: SessionBench<'a>, names: &[&str]) -> Sides<'a> {
+        self.send(Message::Phase { index: 0, count: 1, name: format!("comparing {}", names.join(" and ")) });
+        self.send(Message::Doing("the first round".to_owned()));
+        let jobs = names.iter().map(|name| JobSample { name: (*name).to_owned(), ..JobSample::default() }).collect();
+        Sides { bench, sender: self.sender.clone(), so_far: Sample { elapsed_ns: 0, jobs }, slice_count: 0 }
+    }
+
+    /// Draws how a comparison stands after a round.
+    pub(crate) fn show_standing(&self, standing: &Standing) {
+        let Standing { round, round_max, left_ns, answers } = standing;
+        self.send(Message::Doing(format!("round {round} of at most {round_max}")));
+        self.send(Message::Standing(comparison_progress(*round, *round_max, *left_ns, answers)));
+    }
+
     fn send(&self, message: Message) {
         // The thread has ended: its terminal is gone, and the run goes on.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
+    }
+}
+
+/// A bench whose slices are drawn: a column a round, and each side as a job.
+pub(crate) struct Sides<'a> {
+    bench: SessionBench<'a>,
+    sender: Option<Sender<Message>>,
+    so_far: Sample,
+    slice_count: usize,
+}
+
+impl<'a> Sides<'a> {
+    /// Returns the bench.
+    pub(crate) fn into_bench(self) -> SessionBench<'a> {
+        self.bench
+    }
+}
+
+impl Bench for Sides<'_> {
+    fn slice(&mut self, side: usize, order: &SliceOrder) -> Result<(trueio_compare::Sample, Histogram), Outcome> {
+        let (sample, latency) = self.bench.slice(side, order)?;
+        if let Some(job) = self.so_far.jobs.get_mut(side) {
+            job.ios += sample.io_count;
+            job.bytes += (sample.bytes_per_s * order.slice_ns as f64 / 1e9) as u64;
+            job.latency.merge(&latency);
+        }
+        self.slice_count += 1;
+        // In a round each side has a slice of this length, so the rates of a round are those of its slices.
+        if self.slice_count.is_multiple_of(self.so_far.jobs.len().max(1)) {
+            self.so_far.elapsed_ns += order.slice_ns;
+            let _ = self.sender.as_ref().map(|sender| sender.send(Message::Sample(self.so_far.clone())));
+        }
+        Ok((sample, latency))
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        self.bench.elapsed_ns()
     }
 }
 

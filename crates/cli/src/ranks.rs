@@ -68,7 +68,7 @@ pub(crate) fn refuse_several(command: &str) -> Result<(), Failure> {
         EXIT_UNREACHABLE,
         format!(
             "`trueio {command}` does not run on several ranks, and a launcher started several processes ({signs}): each would \
-             measure alone\n\nhint: `trueio run`, `baseline`, `compare --live`, `fio`, `ior` and `mdtest` run on several ranks; \
+             measure alone\n\nhint: `trueio run`, `baseline`, `compare` of jobs, `fio`, `ior` and `mdtest` run on several ranks; \
              `TRUEIO_LAUNCHER=alone` lets each process measure by itself"
         ),
     ))

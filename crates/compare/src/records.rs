@@ -463,7 +463,7 @@ fn percentile_interval(
                 NoInterval::Short { missing_ns, .. } => format!(
                     "the record of `{name}` is too short for an interval of this percentile, because its I/Os depend on each \
                      other: a new record of about {} has one (`--runtime`), and jobs measured in turn need none of that length \
-                     (`trueio compare A.toml B.toml --live`)",
+                     (`trueio compare A.toml B.toml`)",
                     units::format_duration_ns(entry.elapsed_ns.saturating_add(missing_ns))
                 ),
                 NoInterval::NoPercentile => "there is no histogram, and without one no interval".to_owned(),

@@ -326,7 +326,7 @@ impl Judge<'_> {
         if (threshold.low..=threshold.high).contains(&value) && threshold.low < threshold.high {
             // A stored record cannot be measured any longer.
             return "no longer run can decide it, because the record itself may be on either side: measure both in turn \
-                    (`trueio compare A.toml B.toml --live`), or record a longer reference"
+                    (`trueio compare A.toml B.toml`), or record a longer reference"
                 .to_owned();
         }
         let (gap, half) = if value > threshold.value {

@@ -131,6 +131,7 @@ impl View {
     pub(super) fn receive(&mut self, message: Message) {
         match message {
             Message::Finished(lines) => self.finished.extend(lines.lines().map(str::to_owned)),
+            Message::Standing(line) => self.finished = vec![line],
             Message::Phase { index, count, name } => {
                 self.title = format!("{name} ({} of {count})", index + 1);
                 "observing the idle disk".clone_into(&mut self.doing);

@@ -1,4 +1,4 @@
-//! `trueio run --live` on a pseudo-terminal: what it draws, its keys, and the terminal after every way out.
+//! `--live` on a pseudo-terminal: what it draws, its keys, and the terminal after every way out.
 
 use crate::common::*;
 use crate::ranks_common::{free_port, rank, record_at, run_ranks};
@@ -190,4 +190,29 @@ fn a_run_of_ranks_is_refused_if_rank_0_has_no_terminal() {
     ran[0].assert_refused(&["rank 0 (", "--live needs a terminal", "`srun --pty`"]);
     assert_eq!((ran[1].code, ran[1].err.as_str()), (Some(2), ""));
     assert_eq!(sandbox.listing(), [""; 0]);
+}
+
+/// Goal: `--live` of a comparison is the same view: its rounds are drawn, `q` ends it with the answer so far and exit code 0, and the
+/// terminal is whole. Without a terminal the jobs run all the same. Method: a simulated device, so that the rounds are many.
+#[test]
+fn a_comparison_is_drawn_and_q_ends_it_with_its_answer() {
+    let sandbox = Sandbox::new();
+    for (file, depth) in [("a.toml", 1), ("b.toml", 4)] {
+        let job = format!("[job.rr]\nrw = \"randread\"\nsize = \"8m\"\nioengine = \"psync\"\nnumjobs = {depth}\n");
+        sandbox.write(file, &job);
+    }
+    let words = ["compare", "--live", "--no-evidence", "--until", "p999", "--margin", "0.01%", "--budget", "300s"];
+    let words = [words.as_slice(), &["--slice", "100ms", "a.toml", "b.toml"]].concat();
+    let ran =
+        typing_on_terminal(sandbox.command(&words), 120, &[("histogram", ""), ("left at most", "m"), ("bytes/s", "q")]);
+    assert_eq!(ran.code, Some(0), "an orderly end: {ran:?}");
+    assert_given_back(&ran);
+    let (drawn, after) = ran.text.split_once(LEAVE).expect("it was left");
+    for words in ["comparing", "round", "IOPS", "a.toml", "b.toml"] {
+        assert!(drawn.contains(words), "`{words}` is missing in {drawn:?}");
+    }
+    assert!(after.contains("INTERRUPTED by the key q") && after.contains("B to A"), "{after:?}");
+    let piped = ["compare", "--live", "--no-evidence", "--budget", "10s", "--slice", "50ms", "a.toml", "b.toml"];
+    let ran = sandbox.run(&piped);
+    assert!(ran.code == Some(0) && ran.out.contains("B to A"), "{ran:?}");
 }

@@ -178,7 +178,7 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
     let open: Vec<_> = answers.filter(|answer| answer.conclusion == Conclusion::CannotTell).collect();
     if comparison.method == Method::Records {
         if open.iter().any(|answer| answer.ratio.is_some()) {
-            add("run both jobs interleaved: `trueio compare A.toml B.toml --live`".to_owned());
+            add("run both jobs interleaved: `trueio compare A.toml B.toml`".to_owned());
         }
         return steps;
     }

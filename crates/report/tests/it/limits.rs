@@ -155,7 +155,7 @@ fn a_relative_limit_is_judged_by_both_intervals_and_the_hint_is_not_a_longer_run
     assert_eq!(at(1000.0, 5.0, "IOPS < 95%").outcome, LimitOutcome::Met);
     let spans = at(952.0, 5.0, "IOPS < 95%");
     assert_eq!(spans.outcome, LimitOutcome::Undecided);
-    assert!(spans.next_step.contains("`trueio compare A.toml B.toml --live`"), "{spans:?}");
+    assert!(spans.next_step.contains("`trueio compare A.toml B.toml`"), "{spans:?}");
     assert!(!spans.next_step.contains("--runtime"), "{spans:?}");
     // The reference is narrow enough; this run is not.
     let wide = at(970.0, 30.0, "IOPS < 95%");
