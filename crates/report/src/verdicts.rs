@@ -336,23 +336,21 @@ pub fn conclusion(record: &RunRecord) -> String {
     let count: usize = record.phases.iter().map(|phase| phase.jobs.len()).sum();
     let confirmed: Vec<&PhaseRecord> = record.phases.iter().filter(|phase| mark(phase) == Mark::Confirmed).collect();
     let confirmed_count: usize = confirmed.iter().map(|phase| phase.jobs.len()).sum();
-    let loads = if count == 1 { "load" } else { "loads" };
+    let none =
+        if count == 1 { "The load is not confirmed".to_owned() } else { format!("None of {count} loads confirmed") };
     let Some(level) = confirmed.iter().map(|phase| phase.level).min() else {
         let level = record.phases.iter().map(|phase| phase.level).min();
         let is_unseen = record.phases.iter().all(|phase| mark(phase) == Mark::Unverified);
         return match (level, is_unseen) {
             (None, _) => "Nothing was measured.".to_owned(),
-            (Some(_), false) => format!("None of {count} {loads} confirmed."),
+            (Some(_), false) => format!("{none}."),
             (Some(level), true) => {
                 let disks = || record.targets.iter().flat_map(|target| &target.disks);
                 if let Some(disk) = disks().find(|disk| counts_nothing(disk) && is_memory(disk)) {
-                    return format!(
-                        "None of {count} {loads} confirmed: {} is memory, and the device is the processor.",
-                        disk.name
-                    );
+                    return format!("{none}: {} is memory, and the device is the processor.", disk.name);
                 }
                 let step = step_of(record, level).map_or_else(String::new, |step| format!(" (to see more: {step})"));
-                format!("None of {count} {loads} confirmed: no counter of a disk shows the I/O{step}.")
+                format!("{none}: no counter of a disk shows the I/O{step}.")
             }
         };
     };
@@ -360,7 +358,10 @@ pub fn conclusion(record: &RunRecord) -> String {
         EvidenceLevel::E0 | EvidenceLevel::E1 | EvidenceLevel::E2 => "the disk's own counters",
         EvidenceLevel::E3 | EvidenceLevel::E4 => "the disk's own counters and by traced requests",
     };
-    format!("{confirmed_count} of {count} {loads} confirmed by {by}.")
+    match count {
+        1 => format!("The load is confirmed by {by}."),
+        count => format!("{confirmed_count} of {count} loads confirmed by {by}."),
+    }
 }
 
 /// Explains the evidence levels that occur in the record; `None` without a phase.

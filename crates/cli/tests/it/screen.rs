@@ -33,7 +33,7 @@ fn a_run_ends_with_one_screen_and_v_q_and_report_choose_more_or_less() {
     let last_sentence = |columns: &str| {
         let ran = sandbox.command(NULL).env("COLUMNS", columns).output().expect("it runs");
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let at = text.find("None of 1 load").unwrap_or_else(|| panic!("{text}"));
+        let at = text.find("The load is not confirmed").unwrap_or_else(|| panic!("{text}"));
         let lines = text[at..].lines().take_while(|line| !line.starts_with("Details"));
         lines.map(|line| line.chars().count()).collect::<Vec<_>>()
     };

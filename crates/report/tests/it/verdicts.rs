@@ -155,7 +155,7 @@ fn the_conclusion_counts_what_is_confirmed_and_by_what() {
     record.phases[0].level = trueio_model::EvidenceLevel::E0;
     assert_eq!(
         conclusion(&record),
-        "None of 1 load confirmed: no counter of a disk shows the I/O (to see more: a disk that `/sys` shows)."
+        "The load is not confirmed: no counter of a disk shows the I/O (to see more: a disk that `/sys` shows)."
     );
 }
 
