@@ -307,7 +307,12 @@ pub(super) fn reasons(part: &Part) -> Vec<String> {
     found
         .into_iter()
         .filter(|f| !f.1.is_empty())
-        .map(|(side, text, metrics)| format!("{}, {}: {text}", letter(side), metrics.join(", ")))
+        .map(|(side, text, metrics)| {
+            // What concerns every metric needs no list of them.
+            let of_side = part.answers.iter().filter(|answer| answer.side == side).count();
+            let of = if metrics.len() == of_side { String::new() } else { format!(", {}", metrics.join(", ")) };
+            format!("{}{of}: {text}", letter(side))
+        })
         .collect()
 }
 
