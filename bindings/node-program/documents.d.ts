@@ -55,6 +55,10 @@ export interface AnsweredFigure {
 export interface AnsweredFinding {
   /** The cause. */
   cause: Cause;
+  /** What the checks found, in the words of the record, the worst first. */
+  details?: Array<FoundDetail>;
+  /** Which loads it concerns, and how much of them it can explain: the end of the sentence. */
+  extent?: string;
   /** Each load with what was found of it. */
   loads: Array<FoundLoad>;
   /** What to do about it: one sentence without a full stop, which may begin with a command. */
@@ -951,6 +955,18 @@ export interface Follow {
 /** What follows from an earlier job. */
 export type FollowKind = "repeat" | "complete";
 
+/** What a check found of one or more loads. */
+export interface FoundDetail {
+  /** The check's name. */
+  check: string;
+  /** The loads of which the sentence is true, in the order of the record. */
+  loads: Array<string>;
+  /** Its outcome in words: `suspect`, `contradicted`, `contradicted, accepted`. */
+  outcome: string;
+  /** The finding, with the values that were compared. */
+  sentence: string;
+}
+
 /** What was found of a load. */
 export interface FoundLoad {
   /** The finding in a few words. */
@@ -1549,6 +1565,8 @@ export interface Needs {
 
 /** A check that doubts or contradicts figures. */
 export interface Objection {
+  /** The finding in a few words; empty in a document of an earlier version. */
+  brief?: string;
   /** What it is about. */
   cause: Cause;
   /** The check's name. */
@@ -1997,6 +2015,8 @@ export interface RequestPlaces {
   index?: Array<number>;
   /** Its requests of other programs or of unknown origin. */
   other_count?: Array<number>;
+  /** Requests before the first row and after the last: few, and far away. */
+  outside_count?: number;
   /** Its requests in our files, of this process or of the filesystem. */
   own_count?: Array<number>;
   /** Number of rows. */
@@ -2015,8 +2035,6 @@ export interface RequestSum {
 
 /** A file's pages in the page cache. */
 export interface Residency {
-  /** Requests before the first row and after the last: few, and far away. */
-  outside_count?: number;
   /** Pages cached. */
   cached_pages: number;
   /** Of them dirty; `None` if the system does not report it. */
@@ -2045,6 +2063,8 @@ export interface Ruler {
 
 /** The answer of a run. */
 export interface RunAnswer {
+  /** How figures are shown in spite of the check that withholds them; `None` if none is withheld by one. */
+  accept_hint?: string | null;
   /** The answer to the question of `baseline`: whether the disk is as fast as it should be. `None` for other commands. */
   decision?: Decision | null;
   /** How many loads are confirmed, and by what: one sentence. */
@@ -2055,10 +2075,16 @@ export interface RunAnswer {
   findings: Array<AnsweredFinding>;
   /** The answer in a sentence or two. */
   headline: string;
+  /** What the evidence levels of the loads mean, and what would raise the lowest one. */
+  levels?: string | null;
   /** Each limit (`--fail-if`, `[limits]`) with its outcome, for each load that it concerns. */
   limits?: Array<JudgedLimit>;
   /** What to do, each step once, in the order of the findings. */
   next_steps: Array<string>;
+  /** What could not be checked, one sentence a check, with the loads if not all. */
+  not_checked?: Array<string>;
+  /** What is worth knowing of the plan, the device and the engines. */
+  notes?: Array<string>;
   /** What was judged of each phase, in the order of the record. */
   phases?: Array<AnsweredPhase>;
   /** What follows from confirmed figures. */

@@ -216,6 +216,7 @@ mod tests {
             outcome: trueio_model::CheckOutcome::Suspect,
             is_accepted: false,
             cause: trueio_model::Cause::Neighbour,
+            brief: String::new(),
             sentence: "others wrote".into(),
             expected: String::new(),
             found: String::new(),

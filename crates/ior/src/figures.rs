@@ -1,6 +1,6 @@
 //! The figures of a job in a record, of this process or of all ranks.
 
-use trueio_model::{Check, CheckOutcome, JobRecord, OpKind, PhaseRecord, RunRecord};
+use trueio_model::{AnsweredPhase, JobRecord, OpKind, PhaseRecord, RunRecord};
 
 /// The figures of one job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -76,15 +76,10 @@ fn counts(phase: &PhaseRecord, job: &str) -> (u64, u64) {
 
 /// Returns a sentence for each check that objects to a phase.
 pub fn warnings(record: &RunRecord) -> Vec<String> {
-    let objects = |check: &&Check| matches!(check.outcome, CheckOutcome::Contradicted | CheckOutcome::Suspect);
     let of_phase = |phase: &PhaseRecord| -> Vec<String> {
-        let found = phase.checks.iter().filter(objects);
-        found
-            .map(|check| {
-                let word = if check.outcome == CheckOutcome::Contradicted { "contradicted" } else { "suspect" };
-                format!("{} is {word} ({}): {}", phase.name, check.name, check.sentence)
-            })
-            .collect()
+        let AnsweredPhase { phase, verdict, objections, .. } = AnsweredPhase::of(phase);
+        let word = verdict.word();
+        objections.iter().map(|found| format!("{phase}: {word} ({}): {}", found.check, found.sentence)).collect()
     };
     record.phases.iter().flat_map(of_phase).collect()
 }

@@ -37,6 +37,18 @@ pub struct RunAnswer {
     pub next_steps: Vec<String>,
     /// How many loads are confirmed, and by what: one sentence.
     pub evidence: String,
+    /// What the evidence levels of the loads mean, and what would raise the lowest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<String>,
+    /// How figures are shown in spite of the check that withholds them; `None` if none is withheld by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_hint: Option<String>,
+    /// What could not be checked, one sentence a check, with the loads if not all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<String>,
+    /// What is worth knowing of the plan, the device and the engines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl RunAnswer {
@@ -61,6 +73,9 @@ pub struct AnsweredPhase {
     pub is_shown: bool,
     /// The checks that object: the one that determines the word, then the others in the order of the record.
     pub objections: Vec<Objection>,
+    /// All checks, for the tables of details. The JSON of a record has them in its phases.
+    #[serde(skip)]
+    pub checks: Vec<Check>,
 }
 
 impl AnsweredPhase {
@@ -77,6 +92,25 @@ impl AnsweredPhase {
             level: phase.level,
             is_shown: verdict.is_shown(),
             objections: first.into_iter().chain(others).map(Objection::of).collect(),
+            checks: phase.checks.clone(),
+        }
+    }
+
+    /// Returns true if figures are doubted or withheld.
+    pub fn is_doubted(&self) -> bool {
+        self.verdict > Mark::Unverified
+    }
+
+    /// Returns why the phase is not confirmed, for its row: the finding in a few words, or whole if its figures are withheld. Empty if
+    /// nothing is doubted.
+    pub fn reason(&self) -> String {
+        if !self.is_doubted() {
+            return String::new();
+        }
+        match self.objections.first() {
+            Some(first) if !self.is_shown || first.brief.is_empty() => first.whole_sentence(),
+            Some(first) => first.brief.clone(),
+            None => "the record does not contain the check that found it".to_owned(),
         }
     }
 }
@@ -93,6 +127,9 @@ pub struct Objection {
     pub is_accepted: bool,
     /// What it is about.
     pub cause: Cause,
+    /// The finding in a few words; empty in a document of an earlier version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub brief: String,
     /// The finding in one sentence.
     pub sentence: String,
     /// The value that the figures require, with its unit; empty if there is nothing to compare.
@@ -111,6 +148,7 @@ impl Objection {
             outcome: check.outcome,
             is_accepted: check.is_accepted,
             cause: check.cause,
+            brief: check.brief.clone(),
             sentence: check.sentence.clone(),
             expected: check.expected.clone(),
             found: check.found.clone(),
@@ -330,10 +368,29 @@ pub struct AnsweredFinding {
     pub verdict: Mark,
     /// The finding, with the loads that it concerns, in one sentence without a full stop.
     pub sentence: String,
+    /// Which loads it concerns, and how much of them it can explain: the end of the sentence.
+    #[serde(default)]
+    pub extent: String,
     /// Each load with what was found of it.
     pub loads: Vec<FoundLoad>,
+    /// What the checks found, in the words of the record, the worst first.
+    #[serde(default)]
+    pub details: Vec<FoundDetail>,
     /// What to do about it: one sentence without a full stop, which may begin with a command.
     pub next_step: String,
+}
+
+/// What a check found of one or more loads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundDetail {
+    /// The check's name.
+    pub check: String,
+    /// Its outcome in words: `suspect`, `contradicted`, `contradicted, accepted`.
+    pub outcome: String,
+    /// The loads of which the sentence is true, in the order of the record.
+    pub loads: Vec<String>,
+    /// The finding, with the values that were compared.
+    pub sentence: String,
 }
 
 /// What was found of a load.

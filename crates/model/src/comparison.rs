@@ -330,6 +330,7 @@ impl Side {
                 outcome,
                 is_accepted: false,
                 cause: Cause::usual_of(check)?,
+                brief: String::new(),
                 sentence: reason.clone(),
                 expected: String::new(),
                 found: String::new(),

@@ -58,8 +58,8 @@ mod verify;
 mod zones;
 
 pub use answer::{
-    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, DocumentAnswer, FoundLoad, Ground, Objection, Quantity,
-    RunAnswer, Statement, StatementKind,
+    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, DocumentAnswer, FoundDetail, FoundLoad, Ground,
+    Objection, Quantity, RunAnswer, Statement, StatementKind,
 };
 pub use capacity::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,

@@ -8,23 +8,24 @@ use crate::limits::judged;
 use crate::standing::{PastRun, Placement, Position, Standing, only_disk, standing, with_article};
 use crate::statements::{ground, statements};
 use crate::summary::{Interval, Row, summary};
-use crate::verdicts::{Mark, Reason, conclusion, mark, reasons, row_words};
-use crate::words::MEMORY_LATENCY;
+use crate::verdicts::{Mark, Reason, accept_hint, conclusion, levels, mark, reasons, row_words};
+use crate::words::{MEMORY_LATENCY, not_seen, notes};
 use trueio_model::{
-    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, Estimate, FoundLoad, OpKind, PhaseRecord, Quantity,
-    RunAnswer, RunRecord, Statement, StatementKind, Verdict, units, worst,
+    AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, Estimate, FoundDetail, FoundLoad, OpKind, PhaseRecord,
+    Quantity, RunAnswer, RunRecord, Statement, StatementKind, Verdict, units, worst,
 };
 
 /// Answers a record. `past` are earlier runs of the same device, in any order.
 pub fn answer(record: &RunRecord, past: &[PastRun]) -> RunAnswer {
-    answer_of(record, &summary(record), &standing(record, past), &reasons(record))
+    answer_of(record, &summary(record), &standing(record, past))
 }
 
 /// The same, of parts that an output needs, too.
-pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing, reasons: &[Reason]) -> RunAnswer {
-    let (decision, headline) = headline(record, standing, reasons);
+pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing) -> RunAnswer {
+    let reasons = reasons(record);
+    let (decision, headline) = headline(record, standing, &reasons);
     let mut next_steps: Vec<String> = Vec::new();
-    for reason in reasons {
+    for reason in &reasons {
         if !next_steps.contains(&reason.next_step) {
             next_steps.push(reason.next_step.clone());
         }
@@ -41,15 +42,29 @@ pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing, r
         findings,
         next_steps,
         evidence: conclusion(record),
+        levels: levels(record),
+        accept_hint: accept_hint(record),
+        not_checked: not_seen(record),
+        notes: notes(record),
     }
 }
 
 fn finding(reason: &Reason) -> AnsweredFinding {
+    let details = reason.findings.iter().flat_map(|finding| {
+        finding.sentences.iter().map(|(loads, sentence)| FoundDetail {
+            check: finding.check.clone(),
+            outcome: finding.outcome.clone(),
+            loads: loads.clone(),
+            sentence: sentence.clone(),
+        })
+    });
     AnsweredFinding {
         cause: reason.cause,
         verdict: reason.mark,
         sentence: reason.headline(),
+        extent: reason.extent(),
         loads: reason.found.clone(),
+        details: details.collect(),
         next_step: reason.next_step.clone(),
     }
 }

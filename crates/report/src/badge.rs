@@ -1,8 +1,7 @@
 //! The word of a load with its symbol and its class of the style sheet, for pages and Markdown.
 
-use crate::verdicts::{Mark, mark};
+use crate::verdicts::Mark;
 use serde::Serialize;
-use trueio_model::PhaseRecord;
 
 /// A word with its symbol: meaning never rests on colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,9 +24,5 @@ impl Badge {
             Mark::Failed => ("✕", "bad"),
         };
         Badge { symbol, word: mark.word(), class }
-    }
-
-    pub(crate) fn of_phase(phase: &PhaseRecord) -> Self {
-        Self::of(mark(phase))
     }
 }

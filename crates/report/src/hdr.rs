@@ -13,7 +13,7 @@ use crate::verdicts::mark;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, SystemTime};
-use trueio_model::{Check, CheckOutcome, Comparison, Histogram, PhaseRecord, RunRecord, parse_utc};
+use trueio_model::{AnsweredPhase, CheckOutcome, Comparison, Histogram, Objection, PhaseRecord, RunRecord, parse_utc};
 
 /// A histogram that the format cannot represent.
 #[derive(Debug, thiserror::Error)]
@@ -74,9 +74,10 @@ pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
     }
     let mut comments = vec![format!("trueio record {}, {}; values in nanoseconds", record.id, record.started_at)];
     for phase in record.phases.iter().filter(contradicts) {
-        let objects = |check: &&Check| check.outcome == CheckOutcome::Contradicted && !check.is_accepted;
-        let reasons: Vec<String> =
-            phase.checks.iter().filter(objects).map(|check| format!("{}: {}", check.name, check.sentence)).collect();
+        let judgement = AnsweredPhase::of(phase);
+        let contradicts = |found: &&Objection| found.outcome == CheckOutcome::Contradicted && !found.is_accepted;
+        let found = judgement.objections.iter().filter(contradicts);
+        let reasons: Vec<String> = found.map(|found| format!("{}: {}", found.check, found.sentence)).collect();
         comments.push(format!("{} is left out, contradicted by {}", phase.name, reasons.join(" ")));
     }
     write_log(record.started_unix_s, &comments, lines)

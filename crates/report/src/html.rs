@@ -22,16 +22,15 @@ use crate::standing::{PastRun, Standing, standing};
 use crate::summary::{Interval, Row, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, rough_time};
-use crate::verdicts::{Reason, accept_hint, levels, mark, reasons};
 use crate::words::{
-    Item, failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences,
-    steady_states, target_lines, title_of, verification,
+    Item, failed_ios, footnotes, machine_lines, manners, outcome_sentence, ruler_sentences, steady_states,
+    target_lines, title_of, verification,
 };
 use phases::{CheckRow, Phase, PlanRow};
 use serde::Serialize;
 use shared::Shared;
 use tiles::Tile;
-use trueio_model::{RunAnswer, RunRecord, Statement, StatementKind, Verdict};
+use trueio_model::{AnsweredFinding, Mark, RunAnswer, RunRecord, Statement, StatementKind};
 
 const BODY: &str = include_str!("html/record.html");
 
@@ -44,12 +43,11 @@ pub fn html(record: &RunRecord) -> String {
 pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
     let rows = summary(record);
     let placements = standing(record, past);
-    let reasons = reasons(record);
-    let answered = answer_of(record, &rows, &placements, &reasons);
+    let answered = answer_of(record, &rows, &placements);
     let (name, about) = title_of(record);
-    let worst = record.phases.iter().map(mark).max();
-    let plotted = plotted(record);
-    let of_phase = |index| Phase::of(record, index, &rows, &answered.statements, plotted.contains(&index));
+    let worst = answered.phases.iter().map(|phase| phase.verdict).max();
+    let plotted = plotted(&answered);
+    let of_phase = |index| Phase::of(record, index, &rows, &answered, plotted.contains(&index));
     let mut phases: Vec<Phase> = (0..record.phases.len()).map(of_phase).collect();
     let Shared { plan: shared_plan, checks: shared_checks } = Shared::take(&mut phases);
     let facts = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
@@ -65,8 +63,8 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         outcome: outcome_sentence(&record.outcome).map(|s| cleaned(&s)),
         class: worst.map_or("none", |worst| Badge::of(worst).class),
         answer: answer(&answered),
-        tiles: tiles::tiles(record, &rows, &placements),
-        overview: overview(&points(record, &rows)),
+        tiles: tiles::tiles(&answered, &rows, &placements),
+        overview: overview(&points(&answered, &rows)),
         limits: limits(&answered.statements),
         uses: of_kind(&answered.statements, StatementKind::Database).map(|one| cleaned(one.sentence())).collect(),
         shaded: phases.iter().any(|phase| phase.is_shaded),
@@ -75,8 +73,8 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         shared_plan,
         shared_checks,
         footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
-        accept: accept_hint(record).map(|s| cleaned(&s)),
-        reasons: reasons.iter().map(ReasonItem::of).collect(),
+        accept: answered.accept_hint.as_ref().map(|s| cleaned(s)),
+        reasons: answered.findings.iter().map(ReasonItem::of).collect(),
         sections: sections([
             ("Ranks", ranks(record)),
             ("Failed I/Os", failed_ios(record)),
@@ -88,14 +86,14 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
             ("By priority", plain(priorities(record))),
             ("Steady state", plain(steady_states(record))),
             ("System calls", syscalls(record)),
-            ("Not checked", plain(not_seen(record))),
-            ("Notes", plain(notes(record))),
+            ("Not checked", plain(answered.not_checked.clone())),
+            ("Notes", plain(answered.notes.clone())),
             ("Cost of the tool itself", plain(ruler_sentences(record))),
         ]),
         sources: record.targets.iter().flat_map(target_tables).chain([machine_table(&record.environment)]).collect(),
         classes: classes(&placements),
         missing: missing(&rows),
-        levels: levels(record).map(|s| cleaned(&s)).unwrap_or_default(),
+        levels: answered.levels.as_ref().map(|s| cleaned(s)).unwrap_or_default(),
         copy_markdown: data(&crate::markdown::markdown(record, past)),
         copy_command: data(&command_line(&record.command)),
         record: Data::of(record),
@@ -194,17 +192,15 @@ struct ClassRow {
 }
 
 impl ReasonItem {
-    fn of(reason: &Reason) -> Self {
-        let sentences = reason.findings.iter().flat_map(|finding| {
-            finding.sentences.iter().map(move |(loads, sentence)| {
-                format!("{} by {} ({}): {sentence}", finding.outcome, finding.check, loads.join(", "))
-            })
+    fn of(finding: &AnsweredFinding) -> Self {
+        let sentences = finding.details.iter().map(|detail| {
+            format!("{} by {} ({}): {}", detail.outcome, detail.check, detail.loads.join(", "), detail.sentence)
         });
         Self {
-            mark: Badge::of(reason.mark),
-            headline: cleaned(&reason.headline()),
+            mark: Badge::of(finding.verdict),
+            headline: cleaned(&finding.sentence),
             sentences: sentences.map(|s| cleaned(&s)).collect(),
-            next_step: cleaned(&reason.next_step),
+            next_step: cleaned(&finding.next_step),
         }
     }
 }
@@ -232,21 +228,21 @@ fn of_kind(statements: &[Statement], kind: StatementKind) -> impl Iterator<Item 
 const PLOTTED_MAX: usize = 50;
 
 /// Returns the phases with plots, by index: the most that a page has, and first those that are not confirmed.
-fn plotted(record: &RunRecord) -> Vec<usize> {
-    let mut indices: Vec<usize> = (0..record.phases.len()).collect();
-    indices.sort_by_key(|&index| record.phases[index].verdict == Verdict::Supported);
+fn plotted(answer: &RunAnswer) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..answer.phases.len()).collect();
+    indices.sort_by_key(|&index| answer.phases[index].verdict == Mark::Confirmed);
     indices.truncate(PLOTTED_MAX);
     indices
 }
 
-fn points(record: &RunRecord, rows: &[Row]) -> Vec<Point> {
+fn points(answer: &RunAnswer, rows: &[Row]) -> Vec<Point> {
     let points = rows.iter().filter_map(|row| {
         Some(Point {
             name: cleaned(&row.label),
             op: row.op,
             ios_per_s: row.ios_per_s.filter(|rate| *rate > 0.0)?,
             p99_ns: row.quantiles[1]?.value_ns.max(1),
-            is_hollow: record.phases[row.phase_index].verdict != trueio_model::Verdict::Supported,
+            is_hollow: answer.phases[row.phase_index].verdict != Mark::Confirmed,
         })
     });
     points.collect()

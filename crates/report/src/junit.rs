@@ -8,9 +8,10 @@
 
 use crate::answer::answer;
 use crate::limits::limit_line;
+use crate::study::{row_mark, row_objections};
 use crate::text::escaped_xml;
 use crate::verdicts::Mark;
-use trueio_model::{LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
+use trueio_model::{LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries};
 
 /// A test case.
 pub(crate) struct Case {
@@ -106,9 +107,8 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
 /// Formats the study.
 pub(crate) fn study_junit(study: &StudyRecord) -> String {
     let of_row = |mode: &str, row: &StudyRow| {
-        let mark = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
-        let objections: Vec<Objection> = row.checks.iter().filter(|check| check.objects()).map(Objection::of).collect();
-        let words = with_reasons(mark.word(), &objections);
+        let mark = row_mark(row);
+        let words = with_reasons(mark.word(), &row_objections(row));
         let (result, out) = match &row.failure {
             Some(why) => (CaseResult::Skipped(why.clone()), String::new()),
             None => (judged(mark, &words), words),

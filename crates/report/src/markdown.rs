@@ -7,7 +7,6 @@ use crate::limits::limit_line;
 use crate::standing::PastRun;
 use crate::summary::summary;
 use crate::text::{clean, few_ios, figure};
-use crate::verdicts::{accept_hint, reasons};
 use crate::words::{outcome_sentence, title_of};
 use trueio_model::{RunRecord, Statement, StatementKind, units};
 
@@ -34,12 +33,13 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     out.push_str(
         "\n\n| load | rate | bandwidth | p50 | p99 | p99.9 | max | evidence |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
     );
-    for row in summary(record) {
+    let rows = summary(record);
+    for row in &rows {
         let absent = || if row.is_withheld { "x" } else { "–" }.to_owned();
         let absent_latency = || if row.withholds_latencies() { "x" } else { "–" }.to_owned();
         let ns = |value: Option<u64>| value.map_or_else(absent_latency, units::format_duration_ns);
         let [p50, p99, p999] = row.quantiles.map(|q| ns(q.map(|q| q.value_ns)));
-        let mark = Badge::of_phase(&record.phases[row.phase_index]);
+        let mark = Badge::of(answer.phases[row.phase_index].verdict);
         let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(" ({few})"));
         out.push_str(&format!(
             "| {} | {} | {} | {p50} | {p99} | {p999} | {} | {} {} |\n",
@@ -51,25 +51,24 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
             mark.word,
         ));
     }
-    let reasons = reasons(record);
-    if !reasons.is_empty() {
+    if !answer.findings.is_empty() {
         out.push('\n');
     }
-    for reason in reasons {
-        let mark = Badge::of(reason.mark);
+    for finding in &answer.findings {
+        let mark = Badge::of(finding.verdict);
         out.push_str(&format!(
             "- {} {}: {} → {}\n",
             mark.symbol,
             mark.word,
-            escaped(&reason.headline()),
-            escaped(&reason.next_step)
+            escaped(&finding.sentence),
+            escaped(&finding.next_step)
         ));
-        for (loads, sentence) in reason.findings.iter().flat_map(|finding| &finding.sentences) {
-            out.push_str(&format!("  - {}\n", escaped(&format!("{}: {sentence}", loads.join(", ")))));
+        for detail in &finding.details {
+            out.push_str(&format!("  - {}\n", escaped(&format!("{}: {}", detail.loads.join(", "), detail.sentence))));
         }
     }
-    if let Some(hint) = accept_hint(record) {
-        out.push_str(&format!("\n{}\n", escaped(&hint)));
+    if let Some(hint) = &answer.accept_hint {
+        out.push_str(&format!("\n{}\n", escaped(hint)));
     }
     out
 }

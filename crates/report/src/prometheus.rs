@@ -9,7 +9,7 @@ use crate::summary::{QUANTILES, summary};
 use crate::text::clean;
 use crate::words::title_of;
 use std::fmt::Write as _;
-use trueio_model::{Comparison, Metric, RunRecord, StudyMetric, StudyRecord, Trend, Verdict};
+use trueio_model::{AnsweredPhase, Comparison, Mark, Metric, RunRecord, StudyMetric, StudyRecord, Trend};
 
 /// Metrics under construction, in the order of their first sample.
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
         add("trueio_operations_per_second", "Operations per second.", row.ios_per_s);
         add("trueio_cpu_seconds_per_operation", "CPU time per I/O.", row.cpu_ns_per_io.map(|ns| ns / 1e9));
         add("trueio_errors", "Operations that failed.", Some(row.error_count as f64));
-        let is_confirmed = phase.verdict == Verdict::Supported;
+        let is_confirmed = AnsweredPhase::of(phase).verdict == Mark::Confirmed;
         add(
             "trueio_confirmed",
             "1 if the disk's own counters confirm the load, else 0.",

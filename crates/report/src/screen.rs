@@ -31,7 +31,7 @@ use crate::ranks::ranks_within;
 use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::{clean, few_ios, fitted, padded, width_of, wrap};
-use crate::verdicts::{Mark, accept_hint};
+use crate::verdicts::Mark;
 use std::cmp::Reverse;
 use trueio_model::{
     AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, OpMix, Order,
@@ -76,7 +76,7 @@ pub fn screen(record: &RunRecord, style: &Style, details: &str, past: &[PastRun]
     let lines_of = |finding: &AnsweredFinding| count(&finding_text(&page, finding));
     let least = if findings.is_empty() { 1 } else { 3 + findings.iter().take(2).map(lines_of).sum::<usize>() };
     let left = LINE_COUNT.saturating_sub(count(&page.out) + least);
-    let end = tail(record, &answer, style, details, left);
+    let end = tail(&answer, style, details, left);
     let left = LINE_COUNT.saturating_sub(count(&page.out) + count(&end) + 2);
     reason_lines(&mut page, findings, left);
     page.out.push('\n');
@@ -408,7 +408,7 @@ fn finding_text(page: &Page, finding: &AnsweredFinding) -> String {
 
 /// Returns the last sentences, within `left` lines as far as some can be left out: what is confirmed, whether that is good,
 /// how it compares with earlier runs, what it is good for, what limits it, and where the details are.
-fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, left: usize) -> String {
+fn tail(answer: &RunAnswer, style: &Style, details: &str, left: usize) -> String {
     let first = |kind| answer.statements.iter().find(|statement| statement.kind() == kind);
     let stated = |kind| first(kind).map(|statement| statement.sentence().to_owned());
     // With the rank by which they are kept if there is no room for all.
@@ -420,7 +420,7 @@ fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, le
         (3, stated(StatementKind::Past)),
         (5, stated(StatementKind::Limit)),
         (4, stated(StatementKind::Database)),
-        (1, accept_hint(record)),
+        (1, answer.accept_hint.clone()),
         (0, Some(format!("Details: {details}"))),
     ];
     let sentences: Vec<(u8, Option<String>)> = limits.chain(sentences).collect();

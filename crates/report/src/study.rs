@@ -9,6 +9,7 @@ mod terminal;
 mod words;
 
 pub use answer::study_answer;
+pub(crate) use answer::{row_mark, row_objections};
 pub use html::study_html;
 pub use json::{StudyError, parse_study, study_json};
 pub use markdown::study_markdown;

@@ -15,26 +15,25 @@ use crate::ranks::ranks;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, few_ios, figure, padded, width_of};
-use crate::verdicts::{accept_hint, levels, mark};
 use crate::words::{
-    failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
-    target_lines, verification,
+    failed_ios, footnotes, machine_lines, manners, outcome_sentence, ruler_sentences, steady_states, target_lines,
+    verification,
 };
-use trueio_model::{Check, Environment, Histogram, RunRecord, StatementKind, TargetFacts, Verdict, units};
+use trueio_model::{AnsweredPhase, Environment, Histogram, RunAnswer, RunRecord, StatementKind, TargetFacts, units};
 
 /// Renders the record as text, ending with a line feed.
 pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     header(&mut page, record);
-    table(&mut page, record);
     let answered = answer(record, &[]);
+    table(&mut page, record, &answered);
     let limits: Vec<String> = answered.limits.iter().map(limit_line).collect();
     let stated = answered.statements.iter().filter(|statement| statement.kind() == StatementKind::PowerLoss);
     let power_loss: Vec<String> = stated.map(|statement| statement.sentence().to_owned()).collect();
     page.list("Limits", &limits);
     page.list("Power loss", &power_loss);
     page.tree("Ranks", &ranks(record));
-    reasons(&mut page, record);
+    reasons(&mut page, record, &answered);
     let parts = latency_parts(record);
     page.list("Where the time of an I/O went", &parts);
     if !parts.is_empty() {
@@ -43,11 +42,11 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.list("By priority", &priorities(record));
     page.list("Steady state", &steady_states(record));
     page.tree("System calls", &syscalls(record));
-    page.list("Not checked", &not_seen(record));
+    page.list("Not checked", &answered.not_checked);
     page.tree("Failed I/Os", &failed_ios(record));
     page.tree("Verification", &verification(record));
     page.list("How", &manners(record));
-    page.list("Notes", &notes(record));
+    page.list("Notes", &answered.notes);
     page.list("Cost of the tool itself", &ruler_sentences(record));
     page.outcome(&record.outcome);
     page.finish()
@@ -81,11 +80,12 @@ fn header(page: &mut Page, record: &RunRecord) {
     }
 }
 
-fn table(page: &mut Page, record: &RunRecord) {
+fn table(page: &mut Page, record: &RunRecord, answer: &RunAnswer) {
     page.out.push('\n');
     let rows = summary(record);
     let scale = Scale::of(&rows);
-    let cells: Vec<Cells> = rows.iter().map(|row| Cells::of(row, record, scale)).collect();
+    let cells: Vec<Cells> =
+        rows.iter().map(|row| Cells::of(row, record, &answer.phases[row.phase_index], scale)).collect();
     let heads: [(&str, &str); FIGURES] = [
         ("bandwidth", "MiB/s"),
         ("IOPS", "1/s"),
@@ -147,45 +147,42 @@ fn table(page: &mut Page, record: &RunRecord) {
         page.sentence(&text);
     }
     // Explains the levels that occur, next to the verdicts.
-    if let Some(text) = levels(record) {
-        page.aside(Paint::Dim, &[text]);
+    if let Some(text) = &answer.levels {
+        page.aside(Paint::Dim, std::slice::from_ref(text));
     }
 }
 
 /// Prints the reasons by cause, each with its findings once and one next step, and then how each phase ended if not as
 /// planned. The advice to accept a contradiction comes last.
-fn reasons(page: &mut Page, record: &RunRecord) {
-    let reasons = crate::verdicts::reasons(record);
-    if !reasons.is_empty() {
+fn reasons(page: &mut Page, record: &RunRecord, answer: &RunAnswer) {
+    if !answer.findings.is_empty() {
         page.heading("Reasons");
     }
-    for reason in &reasons {
-        let mark = format!("{} {} ({})", reason.mark.symbol(), reason.mark.word(), reason.cause);
-        page.item(&format!("{mark} {}", reason.extent()));
-        for finding in &reason.findings {
-            for (loads, sentence) in &finding.sentences {
-                let of = loads.join(", ");
-                page.sub_item(&format!("{} by {} ({of}): {sentence}", finding.outcome, finding.check));
-            }
+    for finding in &answer.findings {
+        let mark = format!("{} {} ({})", finding.verdict.symbol(), finding.verdict.word(), finding.cause);
+        page.item(&format!("{mark} {}", finding.extent));
+        for detail in &finding.details {
+            let of = detail.loads.join(", ");
+            page.sub_item(&format!("{} by {} ({of}): {}", detail.outcome, detail.check, detail.sentence));
         }
-        page.sub_item(&format!("→ {}", reason.next_step));
+        page.sub_item(&format!("→ {}", finding.next_step));
     }
     let mut ends = Vec::new();
-    for phase in &record.phases {
-        let is_unexplained = phase.verdict >= Verdict::Suspect && !phase.checks.iter().any(Check::objects);
+    for (phase, judgement) in record.phases.iter().zip(&answer.phases) {
+        let is_unexplained = judgement.is_doubted() && judgement.objections.is_empty();
         if let Some(sentence) = outcome_sentence(&phase.outcome) {
             ends.push(format!("{}: {sentence}", phase.name));
         } else if is_unexplained {
             ends.push(format!(
                 "{}: {}; the record does not contain the check that found it",
-                phase.name, phase.verdict
+                phase.name, judgement.words
             ));
         }
     }
-    page.list(if reasons.is_empty() { "Reasons" } else { "Ends" }, &ends);
-    if let Some(text) = accept_hint(record) {
+    page.list(if answer.findings.is_empty() { "Reasons" } else { "Ends" }, &ends);
+    if let Some(text) = &answer.accept_hint {
         page.out.push('\n');
-        page.sentence(&text);
+        page.sentence(text);
     }
 }
 
@@ -201,8 +198,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(row: &Row, record: &RunRecord, scale: Scale) -> Self {
-        let phase = &record.phases[row.phase_index];
+    fn of(row: &Row, record: &RunRecord, judgement: &AnsweredPhase, scale: Scale) -> Self {
         // A mark in each column: an empty cell would look like a missing figure.
         let absent = || if row.is_withheld { "x".to_owned() } else { String::new() };
         let number = |value: Option<f64>| value.map_or_else(absent, figure);
@@ -227,12 +223,12 @@ impl Cells {
                 number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             ],
             verdict: {
-                let mark = mark(phase);
+                let mark = judgement.verdict;
                 let clipped = if clipped { ", over 73 min" } else { "" };
                 let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(", {few}"));
-                format!("{} {} {}{few}{clipped}", mark.symbol(), mark.word(), phase.level)
+                format!("{} {} {}{few}{clipped}", mark.symbol(), mark.word(), judgement.level)
             },
-            paint: Paint::of_mark(mark(phase)),
+            paint: Paint::of_mark(judgement.verdict),
         }
     }
 }

@@ -35,6 +35,8 @@ class AnsweredFigure(TypedDict):
 
 class AnsweredFinding(TypedDict):
     cause: "Cause"
+    details: "NotRequired[list[FoundDetail]]"
+    extent: "NotRequired[str]"
     loads: "list[FoundLoad]"
     next_step: "str"
     sentence: "str"
@@ -694,6 +696,14 @@ class Follow(TypedDict):
 FollowKind: TypeAlias = "Literal['repeat'] | Literal['complete']"
 
 
+class FoundDetail(TypedDict):
+    check: "str"
+    loads: "list[str]"
+    outcome: "str"
+    sentence: "str"
+
+
+
 class FoundLoad(TypedDict):
     brief: "str"
     explained_percent: "NotRequired[int | None]"
@@ -1080,6 +1090,7 @@ class Needs(TypedDict):
 
 
 class Objection(TypedDict):
+    brief: "NotRequired[str]"
     cause: "Cause"
     check: "str"
     expected: "NotRequired[str]"
@@ -1432,6 +1443,7 @@ class RequestPlaces(TypedDict):
     end_bytes: "NotRequired[int]"
     index: "NotRequired[list[int]]"
     other_count: "NotRequired[list[int]]"
+    outside_count: "NotRequired[int]"
     own_count: "NotRequired[list[int]]"
     row_count: "NotRequired[int]"
     span_ns: "NotRequired[int]"
@@ -1443,7 +1455,6 @@ class RequestSum(TypedDict):
     count: "NotRequired[int]"
 
 
-    outside_count: "NotRequired[int]"
 
 class Residency(TypedDict):
     cached_pages: "int"
@@ -1464,13 +1475,17 @@ class Ruler(TypedDict):
 
 
 class RunAnswer(TypedDict):
+    accept_hint: "NotRequired[str | None]"
     decision: "NotRequired[Decision | None]"
     evidence: "str"
     figures: "list[AnsweredFigure]"
     findings: "list[AnsweredFinding]"
     headline: "str"
+    levels: "NotRequired[str | None]"
     limits: "NotRequired[list[JudgedLimit]]"
     next_steps: "list[str]"
+    not_checked: "NotRequired[list[str]]"
+    notes: "NotRequired[list[str]]"
     phases: "NotRequired[list[AnsweredPhase]]"
     statements: "list[Statement]"
 

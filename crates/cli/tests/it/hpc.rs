@@ -227,7 +227,7 @@ fn ior_compares_what_an_earlier_command_wrote_as_far_as_its_status_file_says() {
     std::fs::write(&file, data).expect("a file");
     let ran = run("-r -R");
     ran.assert_code(1);
-    assert!(ran.err.contains("WARNING: read is contradicted"), "{ran:?}");
+    assert!(ran.err.contains("WARNING: read: failed"), "{ran:?}");
     assert!(!ran.out.contains("WARNING"), "{ran:?}");
     // Only a file that holds a number is replaced.
     std::fs::write(sandbox.root().join("status"), "a diary").expect("a file");

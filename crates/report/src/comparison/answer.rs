@@ -199,7 +199,7 @@ fn check_of(found: &Objection) -> Check {
         expected: found.expected.clone(),
         found: found.found.clone(),
         sentence: found.sentence.clone(),
-        brief: String::new(),
+        brief: found.brief.clone(),
         explained_percent: None,
         culprits: Vec::new(),
         is_accepted: found.is_accepted,

@@ -9,11 +9,12 @@ use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
 use crate::plot::places::places;
 use crate::summary::{Row, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, clean, figure};
-use crate::verdicts::{mark, outcome_words, worst};
-use crate::words::{check_sentence, is_same, outcome_sentence};
+use crate::verdicts::outcome_words;
+use crate::words::{is_same, outcome_sentence};
 use serde::Serialize;
 use trueio_model::{
-    Cause, Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Statement, StatementKind, Verdict, units,
+    AnsweredPhase, Cause, Check, CheckOutcome, JobRecord, PhaseRecord, RunAnswer, RunRecord, Statement, StatementKind,
+    units,
 };
 
 /// A phase of the page.
@@ -73,17 +74,17 @@ pub(super) struct CheckRow {
 }
 
 impl Phase {
-    pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], stated: &[Statement], is_plotted: bool) -> Self {
-        let phase = &record.phases[index];
+    pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], answer: &RunAnswer, is_plotted: bool) -> Self {
+        let (phase, judgement) = (&record.phases[index], &answer.phases[index]);
         let shades = shades(phase);
         let is_of_phase = |one: &&Statement| one.rests_on().iter().any(|ground| ground.load == phase.name);
-        let limits = super::of_kind(stated, StatementKind::Limit).filter(is_of_phase);
+        let limits = super::of_kind(&answer.statements, StatementKind::Limit).filter(is_of_phase);
         Phase {
             anchor: format!("phase-{}", index + 1),
             name: cleaned(&phase.name),
-            mark: Badge::of_phase(phase),
-            level: phase.level.to_string(),
-            brief: cleaned(&brief(phase)),
+            mark: Badge::of(judgement.verdict),
+            level: judgement.level.to_string(),
+            brief: cleaned(&judgement.reason()),
             is_shaded: !shades.is_empty(),
             outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
             rounds: phase
@@ -106,24 +107,12 @@ impl Phase {
                 let rest = (!parts.is_empty()).then(|| REST.to_owned());
                 parts.into_iter().chain(rest).map(|sentence| cleaned(&sentence)).collect()
             },
-            jobs: phase.jobs.iter().map(|job| Job::of(record, index, job, is_plotted, &shades)).collect(),
-            checks: phase.checks.iter().map(CheckRow::of).collect(),
+            jobs: phase.jobs.iter().map(|job| Job::of(record, judgement, (index, job), is_plotted, &shades)).collect(),
+            checks: judgement.checks.iter().map(CheckRow::of).collect(),
             shared_check_count: 0,
             counters: counters(phase),
             residency: residency(phase),
         }
-    }
-}
-
-/// Returns why a phase is not confirmed, for its row: a contradicted figure never appears without its reason.
-fn brief(phase: &PhaseRecord) -> String {
-    if phase.verdict < Verdict::Suspect {
-        return String::new();
-    }
-    match worst(&phase.checks) {
-        Some(check) if !mark(phase).is_shown() || check.brief.is_empty() => check_sentence(check),
-        Some(check) => check.brief.clone(),
-        None => "the record does not contain the check that found it".to_owned(),
     }
 }
 
@@ -162,18 +151,23 @@ fn merged(mut shades: Vec<Shade>) -> Vec<Shade> {
 }
 
 impl Job {
-    fn of(record: &RunRecord, index: usize, job: &JobRecord, is_plotted: bool, shades: &[Shade]) -> Self {
+    fn of(
+        record: &RunRecord,
+        judgement: &AnsweredPhase,
+        (index, job): (usize, &JobRecord),
+        is_plotted: bool,
+        shades: &[Shade],
+    ) -> Self {
         let plan = plan_of(record, index, job);
         let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &job.name));
-        let is_withheld = !mark(&record.phases[index]).is_shown();
-        let depth = job.achieved_depth.filter(|_| !is_withheld);
+        let depth = job.achieved_depth.filter(|_| judgement.is_shown);
         let about =
             [shape, plan.map(manner_of), depth.map(|depth| format!("{} I/Os in flight on average", figure(depth)))];
         let plots = [bandwidth(job, shades), latency(job, shades), percentiles(job)];
         Job {
             name: cleaned(&job.name),
             about: cleaned(&about.into_iter().flatten().collect::<Vec<_>>().join("; ")),
-            plots: plots.into_iter().flatten().filter(|_| is_plotted && !is_withheld).collect(),
+            plots: plots.into_iter().flatten().filter(|_| is_plotted && judgement.is_shown).collect(),
             plan: plan.map_or_else(Vec::new, |plan| {
                 let values = plan.values.iter().map(|value| PlanRow {
                     name: cleaned(&value.name),

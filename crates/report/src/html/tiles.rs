@@ -6,9 +6,8 @@ use crate::classes::ClassFigure;
 use crate::plot::scale::scale;
 use crate::standing::{Placement, Standing, Withheld};
 use crate::summary::Row;
-use crate::verdicts::row_words;
 use serde::Serialize;
-use trueio_model::{OpKind, RunRecord, units};
+use trueio_model::{OpKind, RunAnswer, units};
 
 /// A tile.
 #[derive(Serialize)]
@@ -23,17 +22,17 @@ pub(super) struct Tile {
 }
 
 /// Returns the tiles of the figures that a record has. A figure that is withheld keeps its tile, with the reason.
-pub(super) fn tiles(record: &RunRecord, rows: &[Row], placements: &Standing) -> Vec<Tile> {
+pub(super) fn tiles(answer: &RunAnswer, rows: &[Row], placements: &Standing) -> Vec<Tile> {
     let shown = [ClassFigure::SeqRead, ClassFigure::SeqWrite, ClassFigure::RandReadLatency, ClassFigure::Commits];
     let tiles = shown.into_iter().filter_map(|figure| {
         let withheld = || placements.withheld.iter().find(|withheld| withheld.figure == figure);
-        let placed = placements.of(figure).map(|placement| tile(record, rows, placements, placement));
-        placed.or_else(|| withheld().map(|withheld| withheld_tile(record, withheld)))
+        let placed = placements.of(figure).map(|placement| tile(answer, rows, placements, placement));
+        placed.or_else(|| withheld().map(|withheld| withheld_tile(answer, withheld)))
     });
     tiles.collect()
 }
 
-fn withheld_tile(record: &RunRecord, withheld: &Withheld) -> Tile {
+fn withheld_tile(answer: &RunAnswer, withheld: &Withheld) -> Tile {
     Tile {
         name: withheld.figure.name(),
         value: "withheld".to_owned(),
@@ -41,15 +40,15 @@ fn withheld_tile(record: &RunRecord, withheld: &Withheld) -> Tile {
         scale: String::new(),
         position: cleaned(&withheld.reason),
         lines: Vec::new(),
-        mark: Badge::of_phase(&record.phases[withheld.phase_index]),
+        mark: Badge::of(answer.phases[withheld.phase_index].verdict),
     }
 }
 
-fn tile(record: &RunRecord, rows: &[Row], placements: &Standing, placement: &Placement) -> Tile {
+fn tile(answer: &RunAnswer, rows: &[Row], placements: &Standing, placement: &Placement) -> Tile {
     let figure = placement.value.figure;
     let text = figure.show(placement.value.value);
     let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
-    let phase = &record.phases[placement.value.phase_index];
+    let judgement = &answer.phases[placement.value.phase_index];
     let mut lines = vec![detail(rows, placements, placement)];
     // A class, a link and earlier runs are stated of a confirmed figure only.
     if placement.is_confirmed() {
@@ -61,9 +60,9 @@ fn tile(record: &RunRecord, rows: &[Row], placements: &Standing, placement: &Pla
         value: value.to_owned(),
         unit: unit.to_owned(),
         scale: if placement.is_confirmed() { scale(placement) } else { String::new() },
-        position: cleaned(&if placement.is_confirmed() { placement.position.words() } else { row_words(phase) }),
+        position: cleaned(&if placement.is_confirmed() { placement.position.words() } else { judgement.words.clone() }),
         lines: lines.iter().filter(|line| !line.is_empty()).map(|line| cleaned(line)).collect(),
-        mark: Badge::of_phase(phase),
+        mark: Badge::of(judgement.verdict),
     }
 }
 

@@ -6,8 +6,8 @@ use super::words;
 use crate::powercut::power_loss_sentence;
 use crate::verdicts::Mark;
 use trueio_model::{
-    AnsweredFigure, DocumentAnswer, DurabilityKind, Ground, Statement, StatementKind, Statistic, StudyMetric,
-    StudyRecord, StudyRow, Verdict,
+    AnsweredFigure, DocumentAnswer, DurabilityKind, Ground, Objection, Statement, StatementKind, Statistic,
+    StudyMetric, StudyRecord, StudyRow, Verdict,
 };
 
 /// Answers a study.
@@ -26,6 +26,16 @@ pub fn study_answer(study: &StudyRecord) -> DocumentAnswer {
     }
 }
 
+/// Returns the word of a row.
+pub(crate) fn row_mark(row: &StudyRow) -> Mark {
+    Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks)
+}
+
+/// Returns what objects to a row.
+pub(crate) fn row_objections(row: &StudyRow) -> Vec<Objection> {
+    row.checks.iter().filter(|check| check.objects()).map(Objection::of).collect()
+}
+
 /// Returns what earlier cuts of power show of the rows that asked for stable storage: it rests on those that are confirmed.
 pub(super) fn power_loss(study: &StudyRecord) -> Option<Statement> {
     let found = study.power_loss.as_deref()?;
@@ -33,10 +43,8 @@ pub(super) fn power_loss(study: &StudyRecord) -> Option<Statement> {
         row.durability.as_ref().is_some_and(|d| matches!(d.is, DurabilityKind::Shown | DurabilityKind::Declared))
     };
     let rows = study.modes.iter().flat_map(|mode| mode.rows.iter().filter(asks).map(move |row| (mode, row)));
-    let grounds = rows.map(|(mode, row)| Ground {
-        load: format!("{}: {}", mode.name, row.name),
-        verdict: Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks),
-    });
+    let grounds =
+        rows.map(|(mode, row)| Ground { load: format!("{}: {}", mode.name, row.name), verdict: row_mark(row) });
     let confirmed = grounds.filter(|ground| ground.verdict == Mark::Confirmed).collect();
     Statement::on(StatementKind::PowerLoss, power_loss_sentence(found), confirmed)
 }
@@ -53,7 +61,7 @@ fn unit_of(metric: StudyMetric) -> &'static str {
 }
 
 fn figures(mode: &str, row: &StudyRow) -> Vec<AnsweredFigure> {
-    let verdict = Mark::of(row.verdict.unwrap_or(Verdict::Unverified), &row.checks);
+    let verdict = row_mark(row);
     let is_shown = verdict.is_shown();
     let cause = row.checks.iter().find(|check| check.objects()).map_or_else(String::new, |check| check.brief.clone());
     let of = |figure: &trueio_model::StudyFigure| {

@@ -6,7 +6,6 @@ use super::{plots, words::metric_title};
 use crate::badge::Badge;
 use crate::page::{command_line, data, render};
 use crate::text::clean;
-use crate::verdicts::Mark;
 use serde::Serialize;
 use trueio_model::{StudyMetric, StudyMode, StudyRecord};
 
@@ -170,7 +169,7 @@ fn row(line: &Line<'_>) -> Row {
         published: line.published_text(),
         here: line.here_text(),
         interval: line.interval_text(),
-        mark: row.verdict.filter(|_| line.is_first).map(|verdict| Badge::of(Mark::of(verdict, &row.checks))),
+        mark: line.mark().filter(|_| line.is_first).map(Badge::of),
         durability: if line.is_first { words::durability_word(row) } else { "" },
         durability_source: row.durability.as_ref().map_or_else(String::new, |d| cleaned(&d.source)),
         flushes: only_first(words::flushes(row)),

@@ -4,7 +4,6 @@ use super::answer::power_loss;
 use super::words::{self, metric_title};
 use crate::badge::Badge;
 use crate::markdown::escaped;
-use crate::verdicts::Mark;
 use trueio_model::StudyRecord;
 
 /// Formats the study as Markdown (GitHub's tables), ending with a line feed.
@@ -33,7 +32,7 @@ pub fn study_markdown(study: &StudyRecord) -> String {
         }
         out.push_str("\n| row | figure | published | here | 95 % interval | evidence |\n|---|---|--:|--:|---|---|\n");
         for line in &lines {
-            let mark = line.row.verdict.map(|verdict| Badge::of(Mark::of(verdict, &line.row.checks)));
+            let mark = line.mark().map(Badge::of);
             out.push_str(&format!(
                 "| {} | {} | {} | {} | {} | {} |\n",
                 escaped(&line.row.name),

@@ -5,7 +5,7 @@ use super::words::{self, Line};
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of};
 use crate::verdicts::Mark;
-use trueio_model::{Contrast, StudyMode, StudyRecord, Verdict};
+use trueio_model::{Contrast, StudyMode, StudyRecord};
 
 /// Renders the study as text, ending with a line feed.
 pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
@@ -90,10 +90,10 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     for line in &lines {
         let cells = cells(line);
         rows.push(cells.into_iter().zip(keeps).filter(|(_, keep)| *keep).map(|(text, _)| text).collect());
-        paints.push(match line.row.verdict {
+        paints.push(match line.mark() {
             _ if line.row.failure.is_some() => Paint::Bad,
-            Some(Verdict::Contradicted) => Paint::Bad,
-            Some(Verdict::Suspect) => Paint::Doubtful,
+            Some(mark) if !mark.is_shown() => Paint::Bad,
+            Some(mark) if mark > Mark::Unverified => Paint::Doubtful,
             _ => Paint::Plain,
         });
     }
@@ -138,8 +138,7 @@ fn contrasts(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
 /// Returns all cells of a line, including columns that are omitted later if empty.
 fn cells(line: &Line<'_>) -> Vec<String> {
     let row = line.row;
-    let mark = row.verdict.map(|verdict| Mark::of(verdict, &row.checks));
-    let verdict = mark.map_or_else(String::new, |mark| format!("{} {}", mark.symbol(), mark.word()));
+    let verdict = line.mark().map_or_else(String::new, |mark| format!("{} {}", mark.symbol(), mark.word()));
     let only_first = |text: String| if line.is_first { text } else { String::new() };
     vec![
         only_first(clean(&row.name).into_owned()),

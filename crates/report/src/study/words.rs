@@ -1,5 +1,6 @@
 //! Sentences of a study, shared by terminal and page.
 
+use super::answer::row_mark;
 use crate::verdicts::{Mark, outcome_words};
 use trueio_model::{
     DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
@@ -145,14 +146,17 @@ impl Line<'_> {
         if text.is_empty() { "–".to_owned() } else { text }
     }
 
+    /// Returns the word of the row; `None` if it was not judged.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.row.verdict.map(|_| row_mark(self.row))
+    }
+
     /// Formats our figure, or the reason why it is missing.
     pub(super) fn here_text(&self) -> String {
         match self.here {
             Some(figure) => shown(self.metric, figure.value),
             None if self.row.failure.is_some() => "failed".to_owned(),
-            None if self.row.verdict.is_some_and(|verdict| !Mark::of(verdict, &self.row.checks).is_shown()) => {
-                "x".to_owned()
-            }
+            None if self.mark().is_some_and(|mark| !mark.is_shown()) => "x".to_owned(),
             None => "–".to_owned(),
         }
     }

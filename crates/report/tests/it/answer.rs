@@ -3,7 +3,8 @@
 use crate::fixture;
 
 use trueio_model::{
-    Cause, Check, CheckOutcome, Decision, Mark, PhaseRecord, Quantity, RunRecord, StatementKind, Verdict,
+    Arrivals, Cause, Check, CheckOutcome, Decision, Mark, Pace, PhaseRecord, Quantity, RunRecord, StatementKind,
+    Verdict,
 };
 use trueio_report::{Document, Format, Style, answer, html, json, mark, parse, reasons, screen, terminal};
 
@@ -347,9 +348,8 @@ fn a_baseline_begins_with_yes_no_or_cannot_tell() {
     assert!(!screen(&run, &STYLE, "add -v", &[]).starts_with("Yes"));
 }
 
-/// Goal: the screen of each staged situation at 80 columns and 24 lines, whole. `TRUEIO_BLESS=1` rewrites them; read the difference.
-#[test]
-fn the_screens_of_staged_situations_fit_80_by_24() {
+/// The staged situations of one record, each with its name; those of two records are in `comparison.rs`.
+pub(crate) fn situations() -> Vec<(&'static str, RunRecord)> {
     let all = |check: Check| {
         let mut record = clean();
         record.phases.iter_mut().for_each(|phase| stage(phase, check.clone()));
@@ -369,7 +369,16 @@ fn the_screens_of_staged_situations_fit_80_by_24() {
     one.phases.truncate(1);
     one.plan.jobs.truncate(1);
     one.kind = "run".to_owned();
-    let situations = [
+    let mut paced = one.clone();
+    paced.plan.jobs[0].pace =
+        Some(Pace { ios_per_s: Some(3_000.0), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Poisson });
+    for op in &mut paced.phases[0].jobs[0].ops {
+        // The stop is charged to every I/O that was due in it.
+        op.latency.from_intended = op.latency.total.clone();
+        op.latency.from_intended.record_many(2_100_000_000, op.io_count / 20);
+    }
+    stage(&mut paced.phases[0], finding("stops", "stopped for 2.1 s", Some(97)));
+    vec![
         ("memory", all(finding("memory_backed", "the device is in memory", None))),
         ("cgroup", all(finding("io_limits", "limited to 1 MiB/s", None))),
         ("starved", all(finding("processor_wait", "waited for a processor 12 % of the time", Some(12)))),
@@ -378,8 +387,14 @@ fn the_screens_of_staged_situations_fit_80_by_24() {
         ("quota", quota),
         ("clean", clean()),
         ("one", one),
-    ];
-    for (name, record) in situations {
+        ("paced", paced),
+    ]
+}
+
+/// Goal: the screen of each staged situation at 80 columns and 24 lines, whole. `TRUEIO_BLESS=1` rewrites them; read the difference.
+#[test]
+fn the_screens_of_staged_situations_fit_80_by_24() {
+    for (name, record) in situations() {
         let text = screen(&record, &STYLE, "trueio report -v 3f9c21ab", &[]);
         assert!(text.lines().count() <= 23 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -404,4 +419,42 @@ fn an_accepted_check_shows_the_figures_of_a_stored_record() {
     record.accept("flushes");
     assert_eq!(record.phases[6].verdict, Verdict::Suspect);
     assert!(line(&record).contains("612/s") && line(&record).contains("* not the disk"), "{}", line(&record));
+}
+
+/// Goal: a renderer lays out an answer. Method: no file of an output reads the checks of a record, or derives a word of them; what does is
+/// listed here, with the answer that it makes.
+#[test]
+fn renderers_read_answers_and_no_checks() {
+    const DERIVE: [&str; 9] = [
+        "answer.rs",
+        "verdicts.rs",
+        "statements.rs",
+        "words.rs",
+        "comparison/answer.rs",
+        "study/answer.rs",
+        "study/words.rs",
+        // Tables of the checks of an answered phase.
+        "html/phases.rs",
+        "html/shared.rs",
+    ];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut read_count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(&root).expect("below").to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !DERIVE.contains(&name.as_str()) {
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                for words in [".checks", "worst(&", "reasons(record)", "finding_words("] {
+                    assert!(!code.contains(words), "`{words}` in {name}: an output lays out an answer");
+                }
+                read_count += 1;
+            }
+        }
+    }
+    assert!(read_count > 30, "{read_count} files");
 }
