@@ -7,6 +7,7 @@ mod fixture;
 mod limits;
 mod outputs;
 mod page;
+mod questions;
 mod screen;
 mod standing;
 mod study;
