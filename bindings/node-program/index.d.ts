@@ -1,7 +1,11 @@
 import type {
+  AnsweredFigure,
   Comparison as ComparisonDocument,
+  DocumentAnswer,
   GateResult,
   Histogram as HistogramDocument,
+  Mark,
+  RunAnswer,
   RunRecord,
 } from './documents';
 
@@ -16,7 +20,10 @@ export type Job =
   | { readonly defaults?: JobOptions; readonly job: { readonly [name: string]: JobOptions } };
 
 export type OpName = 'read' | 'write' | 'trim' | 'sync';
-export type Verdict = 'supported' | 'unverified' | 'suspect' | 'contradicted';
+/** The word of a load: `confirmed`, `unverified`, `unsteady`, `disturbed`, `not the disk`, `withheld`, `failed`. */
+export type Verdict = Mark;
+/** A figure with its unit, interval, sample and word. */
+export type Figure = AnsweredFigure;
 export type Metric = 'bandwidth' | 'iops' | 'p50' | 'p99' | 'p999' | 'cpu_per_io';
 export type Conclusion = 'better' | 'better_size_unclear' | 'worse' | 'worse_size_unclear' | 'same' | 'cannot_tell';
 
@@ -126,13 +133,17 @@ export class Record {
   readonly document: RunRecord;
   readonly id: string;
   readonly outcome: 'complete' | 'interrupted' | 'failed';
-  /** The worst verdict of all phases; `null` if nothing was measured. */
+  /** What every output of the program prints of it. That of an earlier version is derived by the program. */
+  readonly answer: RunAnswer;
+  /** The worst word of all phases; `null` if nothing was measured. */
   readonly verdict: Verdict | null;
   readonly reasons: string[];
+  /** A figure of the answer by its name: `iops`, `bandwidth`, `mean`, `p50`, `p99`, `p99.9`, `max`. */
+  figure(name: string, where?: { load?: string; op?: OpName }): Figure;
   histogram(selection?: Selection): Histogram;
   /**
    * A percentile of the latency in nanoseconds, computed from all I/Os; `null` if there are too few.
-   * Throws ContradictedError if the evidence contradicts the figures, unless `allowContradicted` is set.
+   * Throws ContradictedError if the figures are withheld, unless `allowContradicted` is set.
    */
   percentile(percent: number, selection?: Selection & { allowContradicted?: boolean }): number | null;
 }
@@ -141,6 +152,9 @@ export class Comparison {
   constructor(document: ComparisonDocument);
   static parse(text: string): Comparison;
   readonly document: ComparisonDocument;
+  readonly answer: DocumentAnswer;
+  /** A figure of the answer by its name: `iops` of a side, `change of iops`. */
+  figure(name: string, where?: { load?: string }): Figure;
   readonly gates: GateResult[];
   readonly hasFailed: boolean;
   readonly isUndecided: boolean;

@@ -1,10 +1,16 @@
 'use strict';
 // The documents of the program: records and comparisons.
 
-const { ContradictedError, DocumentError } = require('./errors');
+const { spawnSync } = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const { ContradictedError, DocumentError, ProgramError } = require('./errors');
 const { Histogram } = require('./histogram');
+const { findProgram } = require('./program');
 
-const VERDICTS = ['supported', 'unverified', 'suspect', 'contradicted'];
+/** The words of a load, the worst last. */
+const WORDS = ['confirmed', 'unverified', 'unsteady', 'disturbed', 'not the disk', 'withheld', 'failed'];
 
 /** Reads a document of this format, up to this version. */
 function parse(text, kind, format, version) {
@@ -29,6 +35,31 @@ function parse(text, kind, format, version) {
   return document;
 }
 
+/** Returns the answer of a document. The program derives that of a document of an earlier version. */
+function answerIn(document) {
+  if (document.answer) return document.answer;
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'trueio-report-'));
+  try {
+    const source = path.join(folder, 'document.json');
+    fs.writeFileSync(source, JSON.stringify(document), { flag: 'wx' });
+    const ended = spawnSync(findProgram(), ['report', source, '--json'], { encoding: 'utf8', maxBuffer: 2 ** 30 });
+    if (ended.status !== 0) throw new ProgramError(`\`trueio report --json\` failed: ${(ended.stderr || '').trim()}`);
+    return JSON.parse(ended.stdout).answer;
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns the figure with a name of a load, or of the first load. */
+function figureOf(answer, name, { load, op }) {
+  const found = answer.figures.find(
+    (one) =>
+      one.name === name && (load === undefined || one.load === load) && (op === undefined || one.operation === op)
+  );
+  if (!found) throw new RangeError(`the answer has no figure ${name} (${JSON.stringify({ load, op })})`);
+  return found;
+}
+
 class Record {
   constructor(document) {
     this.document = document;
@@ -46,17 +77,24 @@ class Record {
     return this.document.outcome.how;
   }
 
+  get answer() {
+    this.answered ??= answerIn(this.document);
+    return this.answered;
+  }
+
   get verdict() {
-    const indexes = this.document.phases.map((phase) => VERDICTS.indexOf(phase.verdict));
-    return indexes.length === 0 ? null : VERDICTS[Math.max(...indexes)];
+    const indexes = this.answer.phases.map((phase) => WORDS.indexOf(phase.verdict));
+    return indexes.length === 0 ? null : WORDS[Math.max(...indexes)];
   }
 
   get reasons() {
-    return this.document.phases.flatMap((phase) =>
-      phase.checks
-        .filter((check) => check.outcome === 'suspect' || check.outcome === 'contradicted')
-        .map((check) => `${phase.name}: ${check.sentence}`)
+    return this.answer.phases.flatMap((phase) =>
+      phase.objections.map((found) => `${phase.phase}: ${found.sentence}`)
     );
+  }
+
+  figure(name, { load, op } = {}) {
+    return figureOf(this.answer, name, { load, op });
   }
 
   /** The selected operations, each with its phase and job. */
@@ -84,16 +122,18 @@ class Record {
   }
 
   percentile(percent, selection = {}) {
-    const contradicted = this.select(selection).filter((row) => row.phase.verdict === 'contradicted');
-    if (contradicted.length > 0 && !selection.allowContradicted) {
-      const [{ phase }] = contradicted;
-      const reasons = phase.checks
-        .filter((check) => check.outcome === 'contradicted')
-        .map((check) => `${check.name}: ${check.sentence}`);
-      throw new ContradictedError(
-        `the evidence contradicts the figures of \`${phase.name}\`: ${reasons.join(' ')}`,
-        reasons
-      );
+    if (!selection.allowContradicted) {
+      const names = new Set(this.select(selection).map((row) => row.phase.name));
+      const withheld = this.answer.phases.find((phase) => names.has(phase.phase) && !phase.is_shown);
+      if (withheld) {
+        const reasons = withheld.objections
+          .filter((found) => found.outcome === 'contradicted' && !found.is_accepted)
+          .map((found) => `${found.check}: ${found.sentence}`);
+        throw new ContradictedError(
+          `the evidence contradicts the figures of \`${withheld.phase}\`: ${reasons.join(' ')}`,
+          reasons
+        );
+      }
     }
     return this.histogram(selection).percentile(percent);
   }
@@ -106,6 +146,15 @@ class Comparison {
 
   static parse(text) {
     return new Comparison(parse(text, 'comparison', 'trueio-comparison', 1));
+  }
+
+  get answer() {
+    this.answered ??= answerIn(this.document);
+    return this.answered;
+  }
+
+  figure(name, { load } = {}) {
+    return figureOf(this.answer, name, { load });
   }
 
   get gates() {

@@ -78,12 +78,25 @@ test('a record has its figures, and its percentiles are those of the program', a
   assert.strictEqual(few.percentile(99.9), null);
 });
 
+test('the answer is that of the document, with every figure', async () => {
+  const record = await trueio.run(NULL, { evidence: false });
+  assert.strictEqual(record.answer, record.document.answer);
+  assert.strictEqual(record.figure('p99', { op: 'read' }).value, record.percentile(99, { op: 'read' }));
+  assert.deepStrictEqual([record.figure('iops').unit, record.figure('iops').verdict], ['1/s', record.verdict]);
+  assert.throws(() => record.figure('p98'), /no figure p98/);
+});
+
 test('a contradicted figure is thrown with its reason', async () => {
   const { document } = await trueio.run(NULL, { evidence: false });
   const staged = structuredClone(document);
   staged.phases[0].verdict = 'contradicted';
-  staged.phases[0].checks = [{ name: 'holes', outcome: 'contradicted', sentence: 'Nothing is stored.' }];
+  const check = { name: 'holes', outcome: 'contradicted', cause: 'setup', witness: '', expected: '', found: '' };
+  staged.phases[0].checks = [{ ...check, sentence: 'Nothing is stored.' }];
+  // The program derives the answer of a record without one, as of those of earlier versions.
+  delete staged.answer;
   const record = new trueio.Record(staged);
+  assert.strictEqual(record.verdict, 'withheld');
+  assert.ok(record.answer.figures.every((figure) => figure.value === null && !figure.is_shown));
   assert.throws(() => record.percentile(99), { code: 'TRUEIO_CONTRADICTED', reasons: ['holes: Nothing is stored.'] });
   assert.ok(record.percentile(99, { allowContradicted: true }) > 0);
 });
@@ -194,12 +207,12 @@ test('the types accept correct code and reject wrong code', (t) => {
     return spawnSync(process.execPath, [compiler, ...options, file], { encoding: 'utf8' });
   };
   const right = check(`
-    import { run, compare, Record } from 'trueio';
+    import { run, compare, Record, Verdict } from 'trueio';
     async function main(signal: AbortSignal) {
       const running = run({ rw: 'read', size: '1g', iodepth: 4 }, { signal });
       for await (const event of running) if (event.event === 'progress') console.log(event.fraction.toFixed(2));
       const record: Record = await running;
-      const verdict: 'supported' | 'unverified' | 'suspect' | 'contradicted' = record.document.phases[0].verdict;
+      const verdict: Verdict | null = record.verdict;
       const p: number | null = record.percentile(99.9, { op: 'read' });
       const comparison = await compare([record, 'b.json'], { failIf: ['p99 > +5%'] });
       console.log(verdict, p, comparison.gates[0].sentence);

@@ -28,8 +28,21 @@ def test_a_record_has_its_figures_and_a_verdict(record: trueio.Record) -> None:
     assert record.outcome == "complete"
     assert record.document["version"] == 3
     assert sum(op["io_count"] for op in record.document["phases"][0]["jobs"][0]["ops"]) == 20_000
-    assert record.verdict in ("supported", "unverified", "suspect")
+    assert record.verdict in ("confirmed", "unverified", "unsteady", "disturbed")
     assert record.histogram(op="read").count + record.histogram(op="write").count == record.histogram().count == 20_000
+
+
+def test_the_answer_is_that_of_the_json_as_objects(record: trueio.Record) -> None:
+    answer, document = record.answer, record.document["answer"]
+    assert document is not None
+    assert answer.headline == (document["headline"],) and answer.evidence == document["evidence"]
+    assert len(answer.figures) == len(document["figures"]) > 10
+    for figure, one in zip(answer.figures, document["figures"]):
+        assert (figure.name, figure.value, figure.unit, figure.verdict) == (one["name"], one.get("value"), one["unit"], one["verdict"])
+    assert answer.figure("p99", op="read").value == record.percentile(99, op="read")
+    assert answer.figure("iops", load=document["figures"][0]["load"], op="write").sample_count == record.histogram(op="write").count
+    with pytest.raises(KeyError, match="no figure 'p98'"):
+        answer.figure("p98")
 
 
 def test_a_percentile_is_that_of_the_program(record: trueio.Record) -> None:
@@ -55,9 +68,16 @@ def test_a_contradicted_figure_is_raised_with_its_reason(record: trueio.Record) 
     document = json.loads(json.dumps(record.document))
     document["phases"][0]["verdict"] = "contradicted"
     document["phases"][0]["checks"] = [
-        {"name": "holes", "outcome": "contradicted", "witness": "", "expected": "", "found": "", "sentence": "Nothing is stored <b>."}
+        {
+            "name": "holes", "outcome": "contradicted", "cause": "setup", "witness": "", "expected": "", "found": "",
+            "sentence": "Nothing is stored <b>.",
+        }
     ]
+    # The program derives the answer of a record without one, as of those of earlier versions.
+    del document["answer"]
     staged = trueio.Record(document)
+    assert staged.verdict == "withheld" and staged.answer.phases[0].objections[0].check == "holes"
+    assert all(figure.value is None and not figure.is_shown for figure in staged.answer.figures)
     with pytest.raises(trueio.ContradictedError, match="holes: Nothing is stored") as raised:
         staged.percentile(99)
     assert raised.value.reasons == ["holes: Nothing is stored <b>."]
@@ -65,7 +85,7 @@ def test_a_contradicted_figure_is_raised_with_its_reason(record: trueio.Record) 
     html = staged._repr_html_()
     # Its figures are withheld, its reason is there, and its text is not HTML.
     assert "IOPS" not in html and "polyline" not in html
-    assert "Nothing is stored &lt;b&gt;." in html
+    assert "Nothing is stored &lt;b&gt;;" in html
 
 
 def test_a_notebook_shows_verdict_tiles_and_plot() -> None:
@@ -77,7 +97,7 @@ def test_a_notebook_shows_verdict_tiles_and_plot() -> None:
 def test_the_plot_of_a_notebook_leaves_out_a_last_interval_of_microseconds() -> None:
     from trueio._notebook import _plot
 
-    row = {"verdict": "supported", "phase": "p", "job": "j", "write_bytes": 0}
+    row = {"verdict": "confirmed", "is_shown": True, "phase": "p", "job": "j", "write_bytes": 0}
     whole = [{**row, "end_ns": end * 10**8, "span_ns": 10**8, "read_bytes": 10 * 2**20} for end in range(1, 11)]
     last = {**row, "end_ns": 10**9 + 14_000, "span_ns": 14_000, "read_bytes": 4096}
     assert "up to 100 MiB/s" in _plot([*whole, last])
@@ -188,6 +208,7 @@ def test_two_records_are_compared_and_a_gate_is_reported(record: trueio.Record) 
     assert comparison.gates[0]["condition"] == "p99 > +5%"
     assert comparison.conclusion("iops") == "cannot_tell"
     assert "<table>" in comparison._repr_html_()
+    assert comparison.answer.headline and comparison.answer.figure("change of iops").unit == "ratio"
     with pytest.raises(trueio.RefusedError):
         trueio.compare(record)
 

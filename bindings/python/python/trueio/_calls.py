@@ -38,7 +38,7 @@ def run(
     the exception. `on_progress` is called a few times a second, in this thread. `cwd` is the directory of relative paths.
     With `history` the record is stored as the command stores it. `accept` names checks whose findings are accepted.
 
-    A run whose figures are contradicted is returned: its `verdict` tells, and its figures raise `ContradictedError`.
+    A run whose figures are withheld is returned: `answer` has the reason, and its percentiles raise `ContradictedError`.
 
     Raises `RefusedError`, `FailedError`, `TimedOutError`, `CancelledError`, `ProgramError`.
     """

@@ -6,6 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from ._answer import Answer, answer_in
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -24,6 +26,14 @@ class Comparison:
 
     def __init__(self, document: _documents.Comparison) -> None:
         self.document = document
+        self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """What follows from the comparison, as every output of the program prints it. See `Record.answer`."""
+        if self._answer is None:
+            self._answer = answer_in(self.document)
+        return self._answer
 
     @classmethod
     def loads(cls, text: str) -> Comparison:

@@ -1,4 +1,4 @@
-"""A record in a notebook: verdict, tiles, plot.
+"""A record in a notebook: its answer, tiles, plot.
 
 Plain HTML and SVG without scripts, readable in light and dark: colours are those of the notebook, except for the verdicts,
 which also have a word. Names come from job files and are escaped.
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._record import Record
 
-_SIGNS = {"supported": ("✓", "#1a7f37"), "unverified": ("○", "#57606a"), "suspect": ("?", "#9a6700"), "contradicted": ("✗", "#cf222e"), None: ("–", "gray")}
+_SIGNS = {
+    "confirmed": ("●", "#1a7f37"),
+    "unverified": ("○", "#57606a"),
+    "unsteady": ("◐", "#9a6700"),
+    "disturbed": ("◐", "#9a6700"),
+    "not the disk": ("◇", "#cf222e"),
+    "withheld": ("✕", "#cf222e"),
+    "failed": ("✕", "#cf222e"),
+    None: ("–", "gray"),
+}
 _WIDTH, _HEIGHT = 640, 120
 
 
@@ -27,13 +36,16 @@ def record_html(record: Record) -> str:
         f"trueio {escape(document['kind'])}, {escape(document['started_at'])}, record {escape(record.id[:8])}, "
         f"{escape(record.outcome)}</div>",
         f"<div>{escape(targets)}</div>",
+        *(f"<div><strong>{escape(sentence)}</strong></div>" for sentence in record.answer.headline),
+        f"<div>{escape(record.answer.evidence)}</div>",
         '<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">',
         *(_tile(row) for row in record._rows()),
         "</div>",
         _plot(record._series()),
     ]
-    if record.reasons:
-        parts.append("<ul>" + "".join(f"<li>{escape(reason)}</li>" for reason in record.reasons) + "</ul>")
+    if record.answer.findings:
+        findings = (f"<li>{escape(one.sentence)} → {escape(one.next_step)}</li>" for one in record.answer.findings)
+        parts.append("<ul>" + "".join(findings) + "</ul>")
     parts.append("</div>")
     return "".join(parts)
 
@@ -41,9 +53,9 @@ def record_html(record: Record) -> str:
 def _tile(row: dict[str, Any]) -> str:
     sign, color = _SIGNS[row["verdict"]]
     name = f"{escape(row['job'])} {escape(row['op'])}"
-    if row["verdict"] == "contradicted":
-        # A contradicted figure is not shown without its reason, and a tile has no room for that.
-        figures = "contradicted: see below"
+    if not row["is_shown"]:
+        # A figure that is withheld is not shown without its reason, and a tile has no room for that.
+        figures = f"{escape(row['verdict'])}: see below"
     else:
         latencies = ", ".join(
             f"{label} {_time(row[f'latency_ns_{key}'])}" for label, key in (("p50", "p50"), ("p99", "p99"), ("p99.9", "p99_9"))
@@ -59,7 +71,7 @@ def _plot(series: list[dict[str, Any]]) -> str:
     """Bandwidth over time, one line a job, in the order of the run."""
     jobs: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in series:
-        if row["verdict"] != "contradicted":
+        if row["is_shown"]:
             jobs.setdefault((row["phase"], row["job"]), []).append(row)
     # The last interval may last microseconds: one I/O in it would be a rate far above all others.
     shortest = max((row["span_ns"] for rows in jobs.values() for row in rows), default=0) / 2

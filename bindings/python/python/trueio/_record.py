@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ._errors import ContradictedError, DocumentError, ProgramError
+from ._answer import Answer, Word, answer_in, reported
+from ._errors import ContradictedError, DocumentError
 from ._histogram import Histogram
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ VERSION = 3
 
 Op = Literal["read", "write", "trim", "sync"]
 Latency = Literal["total", "submission", "completion", "from_intended"]
-Verdict = Literal["supported", "unverified", "suspect", "contradicted"]
 
 
 def read_document(text: str, kind: str, format_name: str, version: int) -> Any:
@@ -48,6 +47,7 @@ class Record:
 
     def __init__(self, document: _documents.RunRecord) -> None:
         self.document = document
+        self._answer: Answer | None = None
 
     @classmethod
     def loads(cls, text: str) -> Record:
@@ -81,20 +81,24 @@ class Record:
         return cast("dict[str, str]", self.document["outcome"]).get("reason")
 
     @property
-    def verdict(self) -> Verdict | None:
-        """The worst verdict of all phases; None if nothing was measured."""
-        order: list[Verdict] = ["supported", "unverified", "suspect", "contradicted"]
-        return max((phase["verdict"] for phase in self.document["phases"]), key=order.index, default=None)
+    def answer(self) -> Answer:
+        """What follows from the record, as every output of the program prints it: headline, figures, statements, findings, next steps.
+
+        The JSON of a run has it. That of an earlier version has none; the program derives it then.
+        """
+        if self._answer is None:
+            self._answer = answer_in(self.document)
+        return self._answer
+
+    @property
+    def verdict(self) -> Word | None:
+        """The worst word of all phases, from `confirmed` to `failed`; None if nothing was measured."""
+        return self.answer.verdict
 
     @property
     def reasons(self) -> list[str]:
         """One sentence for each check that doubts or contradicts figures, with the phase's name."""
-        return [
-            f"{phase['name']}: {check['sentence']}"
-            for phase in self.document["phases"]
-            for check in phase["checks"]
-            if check["outcome"] in ("suspect", "contradicted")
-        ]
+        return [f"{phase.phase}: {found.sentence}" for phase in self.answer.phases for found in phase.objections]
 
     def _ops(self, op: str | None, job: str | None, phase: str | None) -> list[tuple[Any, Any, Any]]:
         found = [
@@ -107,7 +111,8 @@ class Record:
             and (phase is None or a_phase["name"] == phase)
         ]
         if not found:
-            known = ", ".join(f"{row['job']} {row['op']}" for row in self._rows())
+            jobs = [a_job for a_phase in self.document["phases"] for a_job in a_phase["jobs"]]
+            known = ", ".join(f"{a_job['name']} {an_op['op']}" for a_job in jobs for an_op in a_job["ops"])
             raise KeyError(f"the record has no such figures (op={op!r}, job={job!r}, phase={phase!r}); it has {known or 'none'}")
         return found
 
@@ -134,25 +139,21 @@ class Record:
 
         It is computed from the histogram of all I/Os. None if there are too few I/Os for it: p99.9 needs 3,688.
 
-        Raises `ContradictedError` with the reasons if the evidence contradicts the figures, unless `allow_contradicted` is set;
+        Raises `ContradictedError` with the reasons if the figures are withheld, unless `allow_contradicted` is set;
         `KeyError` if the record has no such operation.
         """
         if not allow_contradicted:
-            selected = [a_phase for a_phase, _, _ in self._ops(op, job, phase)]
-            phases = [a_phase for a_phase in self.document["phases"] if a_phase["verdict"] == "contradicted" and a_phase in selected]
-            reasons = [
-                f"{check['name']}: {check['sentence']}"
-                for a_phase in phases
-                for check in a_phase["checks"]
-                if check["outcome"] == "contradicted"
-            ]
-            if phases:
-                raise ContradictedError(f"the evidence contradicts the figures of `{phases[0]['name']}`: {' '.join(reasons)}", reasons)
+            selected = {a_phase["name"] for a_phase, _, _ in self._ops(op, job, phase)}
+            for judged in self.answer.phases:
+                if judged.phase in selected and not judged.is_shown:
+                    contradicting = [found for found in judged.objections if found.outcome == "contradicted" and not found.is_accepted]
+                    reasons = [f"{found.check}: {found.sentence}" for found in contradicting]
+                    raise ContradictedError(f"the evidence contradicts the figures of `{judged.phase}`: {' '.join(reasons)}", reasons)
         return self.histogram(op=op, job=job, phase=phase, latency=latency).percentile(percent)
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
-        for phase in self.document["phases"]:
+        for phase, judged in zip(self.document["phases"], self.answer.phases):
             for job in phase["jobs"]:
                 seconds = job["elapsed_ns"] / 1e9
                 for op in job["ops"]:
@@ -163,8 +164,9 @@ class Record:
                         "phase": phase["name"],
                         "job": job["name"],
                         "op": op["op"],
-                        "verdict": phase["verdict"],
-                        "level": phase["level"],
+                        "verdict": judged.verdict,
+                        "is_shown": judged.is_shown,
+                        "level": judged.level,
                         "io_count": op["io_count"],
                         "byte_count": op["byte_count"],
                         "error_count": op["error_count"],
@@ -182,8 +184,15 @@ class Record:
 
     def _series(self) -> list[dict[str, Any]]:
         return [
-            {"record": self.id, "phase": phase["name"], "job": job["name"], "verdict": phase["verdict"], **row}
-            for phase in self.document["phases"]
+            {
+                "record": self.id,
+                "phase": phase["name"],
+                "job": job["name"],
+                "verdict": judged.verdict,
+                "is_shown": judged.is_shown,
+                **row,
+            }
+            for phase, judged in zip(self.document["phases"], self.answer.phases)
             for job in phase["jobs"]
             for row in job["series"]
         ]
@@ -191,7 +200,7 @@ class Record:
     def to_pandas(self, table: Literal["figures", "series"] = "figures") -> pandas.DataFrame:
         """Returns a table: `figures` has one row an operation of each job; `series` one row an interval, oldest first.
 
-        Each row has its phase's verdict. Latencies are in nanoseconds, NA where the sample does not support a percentile.
+        Each row has the word of its phase (`verdict`), and whether outputs show its figures (`is_shown`). Latencies are in nanoseconds, NA where the sample does not support a percentile.
         """
         try:
             import pandas
@@ -214,20 +223,7 @@ class Record:
 
     def page(self) -> str:
         """Returns the self-contained page with plots, as `trueio report --html` writes it."""
-        import tempfile
-
-        from ._program import find_program
-
-        with tempfile.TemporaryDirectory(prefix="trueio-page-") as folder:
-            record, page = os.path.join(folder, "record.json"), os.path.join(folder, "page.html")
-            self.save(record)
-            ended = subprocess.run(
-                [find_program(), "report", record, "--html", page], capture_output=True, text=True, check=False
-            )
-            if ended.returncode != 0:
-                raise ProgramError(f"the page could not be rendered: {ended.stderr.strip()}")
-            with open(page, encoding="utf-8") as file:
-                return file.read()
+        return reported(self.document, "--html")
 
     def __repr__(self) -> str:
         figures = len(self._rows())
