@@ -1,22 +1,24 @@
 //! Writes the archive that a Linux kernel unpacks into its first root filesystem.
 //!
-//! The format is "newc": a header of ASCII hexadecimal numbers, the name, the content, each padded
-//! to four bytes. Nothing is read from the system, so no root is needed to make device nodes, and
-//! the same entries give the same bytes.
+//! The format is "newc", and the crate `cpio` writes it. Nothing is read from the system, so no root is needed to
+//! make device nodes, and the same entries give the same bytes.
 //!
 //! Cannot do: hard links, times, owners other than root.
 //!
 //! Source: Linux `Documentation/driver-api/early-userspace/buffer-format.rst`.
 
+use cpio::newc;
 use std::collections::BTreeSet;
+use std::io::Write;
 
 /// An archive that is being written.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
     names: BTreeSet<String>,
-    inode: u32,
 }
+
+const IN_MEMORY: &str = "the archive is in memory";
 
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
@@ -46,40 +48,24 @@ impl Archive {
     }
 
     /// Returns the whole archive with its trailer.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.header_and_content("TRAILER!!!", 0, &[], (0, 0));
-        self.bytes
+    pub fn finish(self) -> Vec<u8> {
+        newc::trailer(self.bytes).expect(IN_MEMORY)
     }
 
-    fn entry(&mut self, name: &str, mode: u32, content: &[u8], device: (u32, u32)) {
+    fn entry(&mut self, name: &str, mode: u32, content: &[u8], (major, minor): (u32, u32)) {
         let name = name.trim_matches('/');
         if let Some((parent, _)) = name.rsplit_once('/') {
             self.directory(parent);
         }
-        if self.names.insert(name.to_owned()) {
-            self.header_and_content(name, mode, content, device);
+        if !self.names.insert(name.to_owned()) {
+            return;
         }
-    }
-
-    fn header_and_content(&mut self, name: &str, mode: u32, content: &[u8], (major, minor): (u32, u32)) {
-        self.inode += 1;
         let length = u32::try_from(content.len()).expect("a file of the archive is below 4 GiB");
-        let name_length = u32::try_from(name.len() + 1).expect("a short name");
-        // inode, mode, uid, gid, links, time, size, device of the file (2), device it is (2), name, checksum.
-        let fields = [self.inode, mode, 0, 0, 1, 0, length, 0, 0, major, minor, name_length, 0];
-        self.bytes.extend_from_slice(b"070701");
-        for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());
-        }
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
-        self.pad();
-        self.bytes.extend_from_slice(content);
-        self.pad();
-    }
-
-    fn pad(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        let inode = u32::try_from(self.names.len()).expect("the archive has few entries");
+        let header = newc::Builder::new(name).ino(inode).mode(mode).rdev_major(major).rdev_minor(minor);
+        let mut writer = header.write(&mut self.bytes, length);
+        writer.write_all(content).expect(IN_MEMORY);
+        writer.finish().expect(IN_MEMORY);
     }
 }
 
@@ -92,7 +78,7 @@ mod tests {
         let mut archive = Archive::default();
         archive.file("a", 0o644, b"hello");
         let bytes = archive.finish();
-        let head = "070701000000010000 81A400000000000000000000000100000000000000050000000000000000\
+        let head = "070701000000010000 81a400000000000000000000000100000000000000050000000000000000\
                     00000000000000000000000200000000a\0"
             .replace(' ', "");
         // 110 bytes of header and "a\0" are a multiple of four already.
