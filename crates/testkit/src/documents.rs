@@ -1,6 +1,6 @@
 //! Validates the documents that the program prints or writes in tests against `docs/schema/`.
 
-use crate::{schema_violations, undescribed_fields};
+use crate::Schema;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -31,24 +31,25 @@ pub(crate) fn validate_documents(arguments: &[&str], stdout: &str, directory: &P
         };
         let version = document.get("version").and_then(Value::as_u64).expect("a document has a version");
         with_schema(&format!("{name}-v{version}"), |schema| {
-            let violations = schema_violations(schema, &document);
+            let violations = schema.violations(&document);
             assert!(violations.is_empty(), "docs/schema/{name}-v{version}.json rejects the document: {violations:#?}");
-            let undescribed = undescribed_fields(schema, &document);
+            let undescribed = schema.undescribed_fields(&document);
             assert!(undescribed.is_empty(), "docs/schema/{name}-v{version}.json does not describe {undescribed:#?}");
         });
     }
 }
 
-/// Calls `body` with a schema, which is read once.
+/// Calls `body` with a schema, which is read and compiled once.
 #[track_caller]
-fn with_schema(name: &str, body: impl FnOnce(&Value)) {
-    static SCHEMAS: Mutex<Vec<(String, &'static Value)>> = Mutex::new(Vec::new());
+fn with_schema(name: &str, body: impl FnOnce(&Schema)) {
+    static SCHEMAS: Mutex<Vec<(String, &'static Schema)>> = Mutex::new(Vec::new());
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = schemas.iter().find(|(known, _)| known == name).map(|(_, schema)| *schema);
     let schema = known.unwrap_or_else(|| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.json"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let schema: &'static Value = Box::leak(Box::new(serde_json::from_str(&text).expect("a schema")));
+        let schema: Value = serde_json::from_str(&text).expect("JSON");
+        let schema: &'static Schema = Box::leak(Box::new(Schema::new(&schema)));
         schemas.push((name.to_owned(), schema));
         schema
     });

@@ -12,6 +12,7 @@ mod devices;
 #[cfg(unix)]
 mod documents;
 mod folders;
+#[cfg(unix)]
 mod json_schema;
 mod needs;
 #[cfg(unix)]
@@ -29,7 +30,8 @@ pub use bounded::output_within;
 pub use control_group::ControlGroup;
 pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};
 pub use folders::{folder, hash, listing, roots_folder};
-pub use json_schema::{schema_violations, undescribed_fields};
+#[cfg(unix)]
+pub use json_schema::Schema;
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]
 pub use program::{Ran, Running, Sandbox, joined};

@@ -12,7 +12,7 @@ use trueio_model::{
     POWERCUT_FORMAT, POWERCUT_VERSION, PowercutRecord, RECORD_FORMAT, RECORD_VERSION, RunRecord, STUDY_FORMAT,
     STUDY_VERSION, StudyRecord, TREND_FORMAT, TREND_VERSION, Trend,
 };
-use trueio_testkit::{Sandbox, schema_violations, undescribed_fields};
+use trueio_testkit::{Sandbox, Schema};
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -90,11 +90,11 @@ fn the_kept_schemas_are_those_of_the_types_and_what_the_program_prints() {
 
 #[test]
 fn every_kept_record_is_valid() {
-    let schema = read(&repository("docs/schema/record-v3.json"));
+    let schema = Schema::new(&read(&repository("docs/schema/record-v3.json")));
     let records = std::fs::read_dir(repository("crates/store/tests/records")).expect("records").flatten();
     let mut count = 0;
     for path in records.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")) {
-        assert_eq!(schema_violations(&schema, &read(&path)), [""; 0], "{}", path.display());
+        assert_eq!(schema.violations(&read(&path)), [""; 0], "{}", path.display());
         count += 1;
     }
     assert!(count > 0);
@@ -121,25 +121,25 @@ fn a_record_that_differs_from_the_schema_is_found() {
         "-",
     ]);
     ran.assert_code(0);
-    let schema = read(&repository("docs/schema/record-v3.json"));
+    let schema = Schema::new(&read(&repository("docs/schema/record-v3.json")));
     let record: Value = serde_json::from_str(&ran.out).expect("a record");
-    assert_eq!(schema_violations(&schema, &record), [""; 0]);
+    assert_eq!(schema.violations(&record), [""; 0]);
     let changed = |pointer: &str, value: Value| {
         let mut other = record.clone();
         *other.pointer_mut(pointer).expect(pointer) = value;
-        schema_violations(&schema, &other)
+        schema.violations(&other)
     };
-    assert_eq!(changed("/version", json!(4)), ["/version: 4 > 3"]);
+    assert_eq!(changed("/version", json!(4)), ["/version: 4 is greater than the maximum of 3"]);
     assert_eq!(changed("/format", json!("other")).len(), 1);
     assert_eq!(changed("/phases/0/verdict", json!("certain")).len(), 1);
     assert_eq!(changed("/phases/0/jobs/0/ops/0/io_count", json!(-1)).len(), 1);
     assert_eq!(changed("/phases/0/jobs/0/ops/0/latency/total/index", json!("")).len(), 1);
     let mut other = record.clone();
     other["phases"][0].as_object_mut().expect("a phase").remove("checks");
-    assert_eq!(schema_violations(&schema, &other), ["/phases/0: `checks` is missing"]);
+    assert_eq!(schema.violations(&other), ["/phases/0: \"checks\" is a required property"]);
     other = record.clone();
     other["environment"]["extra"] = json!(1);
-    assert_eq!(undescribed_fields(&schema, &other), ["/environment/extra"]);
+    assert_eq!(schema.undescribed_fields(&other), ["/environment/extra"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::path::Path;
-use trueio_testkit::schema_violations;
+use trueio_testkit::Schema;
 
 fn json_of(item: &toml_edit::Item) -> Value {
     match item {
@@ -30,7 +30,7 @@ fn json_of_value(value: &toml_edit::Value) -> Value {
 fn rejected(toml: &str) -> Vec<String> {
     let schema: Value = serde_json::from_str(&trueio_job::render_schema()).expect("the schema is JSON");
     let document = toml_edit::Document::parse(toml).expect("the file is TOML");
-    schema_violations(&schema, &json_of(document.as_item()))
+    Schema::new(&schema).violations(&json_of(document.as_item()))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_schema_rejects_unknown_options_words_out_of_the_list_and_numbers_out_of_r
         assert!(trueio_job::parse_job_file("a.toml", &text).is_err(), "{wrong}");
         assert_eq!(rejected(&text).len(), 1, "{wrong}: {:?}", rejected(&text));
     }
-    assert_eq!(rejected("[defaults]\nbs = \"4k\"\n"), [": `job` is missing"]);
+    assert_eq!(rejected("[defaults]\nbs = \"4k\"\n"), [": \"job\" is a required property"]);
 }
 
 /// Goal: the table's facts about fio and remote clients are in the schema, for editors and other tools.
