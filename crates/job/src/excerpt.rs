@@ -1,14 +1,9 @@
 //! Draws the line that an error is about, and marks the part of it.
 //!
-//! Own code instead of annotate-snippets or miette: these print a line of any length whole (a file that is not a job file may be one line), and
-//! the layout is part of this program's expected texts.
+//! `annotate-snippets` cuts a long line around the mark and replaces control characters in line and message; those in path and hint are
+//! replaced here.
 
-use std::fmt::Write as _;
-use unicode_width::UnicodeWidthChar;
-
-/// Characters of a longer line that are printed before the marked part, and in all.
-const BEFORE: usize = 60;
-const LENGTH: usize = 160;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// An error at a part of a line.
 ///
@@ -23,52 +18,31 @@ const LENGTH: usize = 160;
 pub struct Excerpt<'a> {
     /// The error.
     pub message: &'a str,
-    /// Where it is: file, line and column.
-    pub place: &'a str,
-    /// The number of the line; empty: none.
-    pub number: &'a str,
+    /// The file, or another source of the line.
+    pub path: &'a str,
+    /// The number of the line, from 1.
+    pub line_number: u32,
     /// The whole line.
     pub line: &'a str,
-    /// Characters before the marked part.
+    /// Characters before the marked part. After the end of the line, the mark is at the end.
     pub lead: usize,
-    /// Characters of the marked part.
+    /// Characters of the marked part; 0 marks one column.
     pub width: usize,
-    /// What to do; empty: nothing is known.
+    /// What to do; empty if nothing is known.
     pub hint: &'a str,
 }
 
 impl Excerpt<'_> {
     /// Appends the five lines. Control characters are replaced.
     pub fn draw(&self, out: &mut String) {
-        let Self { message, place, number, line, lead, width, hint } = self;
-        let (line, marks) = marked(line, *lead, *width);
-        let margin = " ".repeat(number.len());
-        let (message, place, hint) = (printable(message), printable(place), printable(hint));
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "error: {message}\n{margin}--> {place}\n{margin} |\n{number} | {line}");
-        let _ = writeln!(out, "{}", format!("{margin} | {marks} {hint}").trim_end());
+        let Self { message, path, line_number, line, lead, width, hint } = *self;
+        let byte = |chars: usize| line.char_indices().nth(chars).map_or(line.len(), |(at, _)| at);
+        let mark = AnnotationKind::Primary.span(byte(lead)..byte(lead + width)).label(printable(hint));
+        let snippet = Snippet::source(line).line_start(line_number as usize).path(printable(path)).annotation(mark);
+        let error = Group::with_title(Level::ERROR.primary_title(message)).element(snippet);
+        out.push_str(&Renderer::plain().render(&[error]));
+        out.push('\n');
     }
-}
-
-/// Returns the part of a line that fits on a screen (`…` stands for what is left out), and blanks and `^` to print below it, at
-/// least one `^`. A mark after the end of the line is printed there.
-fn marked(line: &str, lead: usize, width: usize) -> (String, String) {
-    let count = line.chars().count();
-    let lead = lead.min(count);
-    let width = width.min(count - lead).max(1);
-    let begin = if count <= LENGTH { 0 } else { lead.saturating_sub(BEFORE) };
-    let end = (begin + LENGTH).min(count);
-    let cut = |at: usize, limit: usize| if at == limit { "" } else { "…" };
-    let shown: String = line.chars().skip(begin).take(end - begin).collect();
-    let shown = printable(&shown);
-    let columns = |c: char| c.width().unwrap_or(1);
-    // Tabs are kept, so that they move the marks as far as the text.
-    let before = shown.chars().take(lead - begin);
-    let before: String = before.map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(columns(c)) }).collect();
-    let below: usize = shown.chars().skip(lead - begin).take(width).map(columns).sum();
-    let blank = if begin > 0 { " " } else { "" };
-    let marks = format!("{blank}{before}{}", "^".repeat(below.max(1)));
-    (format!("{}{shown}{}", cut(begin, 0), cut(end, count)), marks)
 }
 
 /// Returns a text of others with its control characters replaced: they could control a terminal. Tabs are kept.
@@ -80,34 +54,49 @@ pub fn printable(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Returns the last two lines of an excerpt: the line, and the marks with the hint.
+    fn drawn(line: &str, lead: usize, width: usize) -> (String, String) {
+        let mut out = String::new();
+        Excerpt { message: "m", path: "job.toml", line_number: 7, line, lead, width, hint: "" }.draw(&mut out);
+        let lines: Vec<&str> = out.lines().collect();
+        let text = |line: &str, margin: &str| line.strip_prefix(margin).unwrap_or_else(|| panic!("{out}")).to_owned();
+        (text(lines[3], "7 |").trim_start_matches(' ').to_owned(), text(lines[4], "  | "))
+    }
+
+    #[test]
+    fn an_excerpt_has_five_lines_and_no_control_character() {
+        let (message, path, hint) = ("`bf\u{1b}s` is unknown", "job\u{1b}.fio", "did you mean `\u{7}bs`?");
+        let mut out = String::new();
+        Excerpt { message, path, line_number: 3, line: "bfs=4k\u{7}", lead: 0, width: 3, hint }.draw(&mut out);
+        let expected = "error: `bf␛s` is unknown\n --> job\u{fffd}.fio:3:1\n  |\n3 | bfs=4k␇\n  | ^^^ did you mean `\u{fffd}bs`?\n";
+        assert_eq!(out, expected);
+    }
+
     #[test]
     fn marks_are_below_the_part_and_after_the_end_if_it_is_there() {
-        assert_eq!(marked("bfs=4k\u{7}", 0, 3), ("bfs=4k\u{fffd}".to_owned(), "^^^".to_owned()));
-        assert_eq!(marked("a\tb = 1", 2, 1).1, " \t^");
-        assert_eq!(marked("a =", 3, 5).1, "   ^");
-        assert_eq!(marked("", 0, 0).1, "^");
+        assert_eq!(drawn("a\tb = 1", 2, 1).1, "     ^", "a tab is printed as four blanks");
+        assert_eq!(drawn("a =", 3, 5).1, "   ^");
+        assert_eq!(drawn("", 0, 0).1, "^");
     }
 
     /// A wide character takes two columns of a terminal, and a combining one none.
     #[test]
     fn marks_are_below_wide_characters() {
-        assert_eq!(marked("名前 = 1", 0, 2).1, "^^^^");
-        assert_eq!(marked("名前 = 1", 5, 1).1, "       ^");
-        assert_eq!(marked("e\u{301}x", 2, 1).1, " ^");
+        assert_eq!(drawn("名前 = 1", 0, 2).1, "^^^^");
+        assert_eq!(drawn("名前 = 1", 5, 1).1, "       ^");
+        assert_eq!(drawn("e\u{301}x", 2, 1).1, " ^");
     }
 
     /// A file that is not a job file may be one long line.
     #[test]
     fn a_long_line_is_cut_around_the_marked_part() {
         let line = format!("{}here{}", "x".repeat(65_536), "y".repeat(65_536));
-        let (line, marks) = marked(&line, 65_536, 4);
-        assert_eq!(line.chars().count(), LENGTH + 2);
-        assert!(line.starts_with("…xx") && line.ends_with("yy…"), "{line}");
+        let (line, marks) = drawn(&line, 65_536, 4);
+        assert!(line.starts_with("...xx") && line.ends_with("yy...") && line.len() < 160, "{line}");
         let at = marks.find('^').expect("a mark");
-        assert_eq!(line.chars().skip(at).take(4).collect::<String>(), "here");
-        assert_eq!(marks.len() - at, 4);
+        assert_eq!((&line[at..at + 4], marks.len() - at), ("here", 4));
         // All of a long line may be marked.
-        let (line, marks) = marked(&"z".repeat(1000), 0, 1000);
-        assert_eq!((line.chars().count(), marks.len()), (LENGTH + 1, LENGTH));
+        let (line, marks) = drawn(&"z".repeat(1000), 0, 1000);
+        assert!(line.len() < 160 && marks.len() < 160, "{line}");
     }
 }

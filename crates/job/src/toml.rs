@@ -95,15 +95,13 @@ impl JobFileError {
             let line_begin = text[..problem.span.start].rfind('\n').map_or(0, |at| at + 1);
             let line_end = text[problem.span.start..].find('\n').map_or(text.len(), |at| problem.span.start + at);
             let line = text[line_begin..line_end].trim_end_matches('\r');
-            let number = problem.line.to_string();
             let lead = text[line_begin..problem.span.start.min(line_begin + line.len())].chars().count();
             // The parser may point at the line's end, which is not printed; the mark is then after the text.
             let marked = problem.span.end.min(line_begin + line.len()).max(problem.span.start);
             let width = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count());
-            let place = format!("{}:{}:{}", self.path, problem.line, problem.column);
+            let (message, path, line_number) = (&problem.message, &self.path, problem.line);
             let hint = problem.hint.as_deref().unwrap_or("");
-            Excerpt { message: &problem.message, place: &place, number: &number, line, lead, width, hint }
-                .draw(&mut out);
+            Excerpt { message, path, line_number, line, lead, width, hint }.draw(&mut out);
         }
         out
     }

@@ -122,13 +122,13 @@ impl FioError {
                 }
                 continue;
             };
-            let (number, place) = match &position.path {
-                Some(path) => (position.line.to_string(), format!("{path}:{}:{}", position.line, position.column)),
-                None => (String::new(), "command line".to_owned()),
-            };
             let Position { source: line, column, width, .. } = position;
+            let (path, line_number) = match &position.path {
+                Some(path) => (path.as_str(), position.line),
+                None => ("command line", 1),
+            };
             let (message, lead, width) = (&problem.message, column - 1, *width);
-            Excerpt { message, place: &place, number: &number, line, lead, width, hint }.draw(&mut out);
+            Excerpt { message, path, line_number, line, lead, width, hint }.draw(&mut out);
         }
         out
     }
