@@ -26,13 +26,14 @@ impl StepQueue {
         if context.plan.output.shows_draws {
             generator.show_draws();
         }
-        Self { generator, block: [Step::NONE; REQUEST_BLOCK], at: 0, end: 0, taken_before: 0, is_exhausted: false }
+        let block = [Step::NONE; REQUEST_BLOCK];
+        let mut steps = Self { generator, block, at: 0, end: 0, taken_before: 0, is_exhausted: false };
+        steps.skip(context.plan.skipped_ios);
+        steps
     }
 
     /// Takes this many I/Os without doing them: an earlier job of the same pattern did.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn skip(&mut self, mut count: u64) {
+    fn skip(&mut self, mut count: u64) {
         while count > 0 {
             if let Some(step) = self.peek() {
                 count -= u64::from(matches!(step, Step::Io(_)));

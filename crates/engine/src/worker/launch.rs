@@ -14,20 +14,6 @@ use crate::stages::{JobStages, NoStages};
 use crate::view::{LoopState, StepQueue, io_bytes_max};
 use trueio_model::{EngineKind, OpMix, error_line, worker_seed};
 
-/// Makes the state of a worker's loop, and the stages of its job. A function would hold the state twice, in its own frame and in its
-/// caller's: 8 KiB of each worker's stack.
-macro_rules! parts {
-    ($engine:ident, $context:ident, $clock:ident, $pool:ident) => {{
-        let mut steps = StepQueue::new($context);
-        // Not in `new`, which would hold the steps twice: 4 KiB of each worker's stack.
-        if $context.plan.skipped_ios > 0 {
-            steps.skip($context.plan.skipped_ios);
-        }
-        let (stages, fault) = JobStages::new($context, &$clock, &steps);
-        (LoopState::new::<$engine>($context, &$clock, $pool, steps, fault), stages)
-    }};
-}
-
 /// Runs the worker of a measured job to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
 ///
@@ -133,7 +119,7 @@ fn on_any_clock<E: Engine>(
 ) -> Result<WorkerReport, String> {
     let engine = engine().map_err(|error| error_line(&error))?;
     let clock = context.clock;
-    let (state, stages) = parts!(E, context, clock, pool);
+    let (state, stages) = parts::<E>(context, &clock, pool);
     Ok(Box::new(Worker { engine, clock, state, stages }).run())
 }
 
@@ -155,6 +141,17 @@ pub fn run_worker_on<E: Engine, C: Clock>(
     }
 }
 
+/// Makes the state of a worker's loop, and the stages of its job.
+fn parts<'a, E: Engine>(
+    context: &'a WorkerContext<'a>,
+    clock: &dyn Clock,
+    pool: Buffers,
+) -> (LoopState<'a>, JobStages<'a>) {
+    let steps = StepQueue::new(context);
+    let (stages, fault) = JobStages::new(context, clock, &steps);
+    (LoopState::new::<E>(context, clock, pool, steps, fault), stages)
+}
+
 /// A worker that is ready to run: without stages, or with those of its job.
 enum Assembled<'a, E, C> {
     Plain(Box<Worker<'a, E, C, NoStages>>),
@@ -170,7 +167,7 @@ fn assembled<'a, E: Engine, C: Clock>(
     clock: C,
     pool: Buffers,
 ) -> Assembled<'a, E, C> {
-    let (state, stages) = parts!(E, context, clock, pool);
+    let (state, stages) = parts::<E>(context, &clock, pool);
     match stages.is_empty() {
         true => Assembled::Plain(Box::new(Worker { engine, clock, state, stages: NoStages })),
         false => Assembled::Staged(Box::new(Worker { engine, clock, state, stages })),
