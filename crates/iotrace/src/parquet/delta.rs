@@ -1,9 +1,9 @@
 //! The encoding DELTA_BINARY_PACKED of Parquet, written for columns that are known in advance.
 //!
-//! A block has 128 differences to the value before, of which the least is stored once; what each exceeds it by is packed into as many bits
-//! as the largest of 32 needs. The crate `parquet` has an encoder that takes one value at a time and any type: for the ten columns of
-//! a trace it took most of the time that a trace costs. This one takes whole blocks, in vectors where the processor has AVX2; a
-//! column whose values are all the same is only compared; and each width has packing code of its own, without a branch.
+//! A block has 128 differences between a value and the one before it. The least difference is stored once. The rest of each difference is
+//! packed: each 32 of them have the width, in bits, that the largest of them needs. The encoder of the crate `parquet` takes single values of any
+//! type, and took most of the time of a trace with its ten columns. This encoder takes whole blocks, in vectors where the processor has AVX2;
+//! a column with equal values is only compared; and each width has its own code for packing, without branches.
 //!
 //! What is read may have blocks of up to 2,048 differences: those of earlier traces have 128 or 256, those of DuckDB 2,048.
 //!
@@ -51,7 +51,7 @@ impl Value for i64 {
     fn block(before: Self, values: &[Self; BLOCK]) -> Block {
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2.
-            return unsafe { avx2::block(before, values) };
+            return unsafe { avx2_block(before, values) };
         }
         plain_block(before, values)
     }
@@ -76,12 +76,14 @@ impl Value for i32 {
 pub(crate) struct Block {
     /// The least of them.
     least: i64,
-    /// What each exceeds it by.
+    /// Each difference without the least.
     above: [u64; BLOCK],
     /// The bits that are set in any of a part.
     any: [u64; MINIBLOCKS],
 }
 
+// Inlined, so that the compiler uses the vectors of the function that calls it.
+#[inline(always)]
 fn plain_block<V: Value>(before: V, values: &[V; BLOCK]) -> Block {
     let mut deltas = [values[0].minus(before); BLOCK];
     for (delta, pair) in deltas[1..].iter_mut().zip(values.windows(2)) {
@@ -96,84 +98,11 @@ fn plain_block<V: Value>(before: V, values: &[V; BLOCK]) -> Block {
     Block { least: least.wide(), above, any }
 }
 
-/// The vectors of most x86-64 processors. They are written out, because the released program is linked by a pass that is asked for
-/// small code, and does not find vectors by itself.
+/// Computes a block with the vectors of most x86-64 processors: a third of the instructions.
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::{BLOCK, Block, MINIBLOCK, MINIBLOCKS};
-    use core::arch::x86_64::{
-        __m256i, _mm256_blendv_epi8, _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi64x,
-        _mm256_setzero_si256, _mm256_storeu_si256, _mm256_sub_epi64,
-    };
-
-    /// Values of a vector.
-    const LANES: usize = 4;
-    /// Vectors of a block and of a part.
-    const VECTORS: usize = BLOCK / LANES;
-    const OF_PART: usize = MINIBLOCK / LANES;
-
-    /// As [`super::plain_block`].
-    #[target_feature(enable = "avx2")]
-    pub(super) fn block(before: i64, values: &[i64; BLOCK]) -> Block {
-        let mut shifted = [0_i64; LANES];
-        shifted[0] = before;
-        shifted[1..].copy_from_slice(&values[..LANES - 1]);
-        let mut deltas = [_mm256_setzero_si256(); VECTORS];
-        deltas[0] = _mm256_sub_epi64(load(&values[..LANES]), load(&shifted));
-        let mut least = deltas[0];
-        // Indices, because calls of iterators would not be part of a function with instructions of its own.
-        let mut number = 1;
-        while number < VECTORS {
-            let at = number * LANES;
-            let delta = _mm256_sub_epi64(load(&values[at..at + LANES]), load(&values[at - 1..at - 1 + LANES]));
-            least = _mm256_blendv_epi8(least, delta, _mm256_cmpgt_epi64(least, delta));
-            deltas[number] = delta;
-            number += 1;
-        }
-        let [a, b, c, d] = lanes(least);
-        let least = a.min(b).min(c.min(d));
-        let every = _mm256_set1_epi64x(least);
-        let (mut above, mut any) = ([0; BLOCK], [0; MINIBLOCKS]);
-        let (mut number, mut bits) = (0, _mm256_setzero_si256());
-        while number < VECTORS {
-            let difference = _mm256_sub_epi64(deltas[number], every);
-            bits = _mm256_or_si256(bits, difference);
-            let at = number * LANES;
-            store(&mut above[at..at + LANES], difference);
-            number += 1;
-            if number.is_multiple_of(OF_PART) {
-                let [a, b, c, d] = lanes(bits);
-                any[number / OF_PART - 1] = (a | b | c | d) as u64;
-                bits = _mm256_setzero_si256();
-            }
-        }
-        Block { least, above, any }
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn load(values: &[i64]) -> __m256i {
-        assert!(values.len() == LANES);
-        // SAFETY: a vector's values are there, and may lie anywhere.
-        unsafe { _mm256_loadu_si256(values.as_ptr().cast()) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn store(values: &mut [u64], vector: __m256i) {
-        assert!(values.len() == LANES);
-        // SAFETY: there is room for a vector's values, which may lie anywhere.
-        unsafe { _mm256_storeu_si256(values.as_mut_ptr().cast(), vector) };
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn lanes(vector: __m256i) -> [i64; LANES] {
-        let mut lanes = [0; LANES];
-        // SAFETY: the array is as long as the vector, and may lie anywhere.
-        unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), vector) };
-        lanes
-    }
+#[target_feature(enable = "avx2")]
+fn avx2_block(before: i64, values: &[i64; BLOCK]) -> Block {
+    plain_block(before, values)
 }
 
 /// Appends `values`, encoded.
