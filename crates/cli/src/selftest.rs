@@ -6,7 +6,7 @@
 //! false result, too.
 //!
 //! Cannot stage: throttling by a disk, a hypervisor's cache, a disk with a wrong cache declaration (only a power cut
-//! shows it), blocks that a thin-provisioned device never stored. `docs/checks.md` lists what is
+//! shows it), blocks that a thin-provisioned device never stored. `docs/dev/staged-results.md` lists what is
 //! detectable.
 
 mod busy;

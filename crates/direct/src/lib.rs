@@ -168,7 +168,7 @@
 //! Linux: on ext4, ext4 with `data=journal`, XFS, btrfs, tmpfs, ramfs, overlayfs, FUSE, and loop devices with sectors of
 //! 512 and 4,096 bytes. Windows: under Wine 8.0, which lacks several of the calls; never on Windows itself. macOS and
 //! FreeBSD: type-checked and linked, never run; each call cites its manual page. Serial numbers were not tested: no
-//! disk with one was available on any system. `docs/platforms.md` of the repository lists each call with its test.
+//! disk with one was available on any system. `docs/dev/direct-calls.md` of the repository lists each call with its test.
 //!
 //! Each system has one file, `os/{linux,macos,freebsd,windows}.rs`, with the same functions.
 #![deny(missing_docs)]

@@ -65,14 +65,14 @@ pub(crate) fn read_record(path: &Path) -> RunRecord {
     trueio_report::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Asserts that the table of docs/checks.md lists a situation with what a check prints for it; `None`: `no finding`.
+/// Asserts that the table of docs/dev/staged-results.md lists a situation with what a check prints for it; `None`: `no finding`.
 #[track_caller]
 pub(crate) fn assert_listed(situation: &str, check: Option<&Check>) {
     let file = std::panic::Location::caller().file();
     let by = format!("`{}`", file.rsplit("crates/").next().unwrap_or(file));
     let printed = check.map(|check| format!("{} (`{}`): {}", check.outcome.word(), check.name, check.sentence));
     let printed = printed.unwrap_or_else(|| "no finding".to_owned());
-    trueio_testkit::assert_row("docs/checks.md", "tests", situation, &[&[&printed], &[&by]]);
+    trueio_testkit::assert_row("docs/dev/staged-results.md", "tests", situation, &[&[&printed], &[&by]]);
 }
 
 /// The only job of the only phase.

@@ -233,7 +233,9 @@ fn every_listed_situation_is_staged_and_every_staged_false_result_is_listed() {
         let path = root().join("crates").join(file.trim_matches('`'));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    for (page, table, count_min) in [("docs/checks.md", "tests", 20), ("docs/checks.md", "situations", 9)] {
+    for (page, table, count_min) in
+        [("docs/dev/staged-results.md", "tests", 20), ("docs/dev/staged-results.md", "situations", 9)]
+    {
         let rows = table_rows(page, table);
         assert!(rows.len() >= count_min, "{page}: {} rows", rows.len());
         for row in rows {
@@ -250,5 +252,5 @@ fn every_listed_situation_is_staged_and_every_staged_false_result_is_listed() {
         .filter(|body| !body.contains("assert_listed("))
         .filter_map(|body| body.lines().next())
         .collect();
-    assert!(unlisted.is_empty(), "not in the table of docs/checks.md: {unlisted:?}");
+    assert!(unlisted.is_empty(), "not in the table of docs/dev/staged-results.md: {unlisted:?}");
 }

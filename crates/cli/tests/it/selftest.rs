@@ -78,7 +78,7 @@ fn endings<'a>(document: &'a Value, part: &str) -> Vec<&'a str> {
     named.map(|row| row["ending"].as_str().expect("an ending")).collect()
 }
 
-/// The table of docs/checks.md has exactly these rows, with the sentences that were printed. A correct run that other programs
+/// The table of docs/dev/staged-results.md has exactly these rows, with the sentences that were printed. A correct run that other programs
 /// disturbed prints what any run prints then, so its row is not compared.
 #[track_caller]
 fn assert_table_is_current(document: &Value) {
@@ -95,12 +95,12 @@ fn assert_table_is_current(document: &Value) {
             found.push("no finding".to_owned());
         }
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        assert_row("docs/checks.md", "selftest", &text(&row["name"]), &[&found]);
+        assert_row("docs/dev/staged-results.md", "selftest", &text(&row["name"]), &[&found]);
     }
     let staged: BTreeSet<String> = rows.iter().map(|row| text(&row["name"])).collect();
     let listed: BTreeSet<String> =
-        table_rows("docs/checks.md", "selftest").into_iter().map(|row| row[0].clone()).collect();
-    assert_eq!(listed, staged, "docs/checks.md lists what is staged");
+        table_rows("docs/dev/staged-results.md", "selftest").into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(listed, staged, "docs/dev/staged-results.md lists what is staged");
 }
 
 /// True if this machine has what every lie needs.

@@ -1,6 +1,6 @@
 //! The words of the first screen, each with the situation that produces it: staged with the program, on this machine.
 //!
-//! The table of docs/checks.md lists them; its words are compared with what is printed here.
+//! The table of docs/dev/staged-results.md lists them; its words are compared with what is printed here.
 
 use crate::common::*;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use trueio_report::Mark;
 use trueio_testkit::assert_row;
 
-const PAGE: &str = "docs/checks.md";
+const PAGE: &str = "docs/dev/staged-results.md";
 
 /// Reads of 4 KiB, one at a time.
 const READS: &str =

@@ -1,7 +1,7 @@
 //! False results staged on this machine with real I/O, and correct runs that no check flags.
 //!
 //! Locations: the build directory, `/dev/shm`, and filesystems on loop devices (root). Disks are never opened
-//! for writing. The table of docs/checks.md lists each situation with the sentence that is printed here.
+//! for writing. The table of docs/dev/staged-results.md lists each situation with the sentence that is printed here.
 
 use crate::support::*;
 use std::fs::File;

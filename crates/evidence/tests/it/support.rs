@@ -392,7 +392,7 @@ impl Judgement {
         );
     }
 
-    /// Asserts that the table of docs/checks.md lists the situation with what these checks print, or `no finding`
+    /// Asserts that the table of docs/dev/staged-results.md lists the situation with what these checks print, or `no finding`
     /// for no check. The caller asserts that there is none.
     #[track_caller]
     pub fn assert_listed(&self, situation: &str, checks: &[&str]) {
@@ -405,7 +405,12 @@ impl Judgement {
         let printed: Vec<String> = checks.iter().map(printed).collect();
         let printed: Vec<&str> =
             if printed.is_empty() { vec!["no finding"] } else { printed.iter().map(String::as_str).collect() };
-        trueio_testkit::assert_row("docs/checks.md", "tests", situation, &[&printed, &[&format!("`{by}`")]]);
+        trueio_testkit::assert_row(
+            "docs/dev/staged-results.md",
+            "tests",
+            situation,
+            &[&printed, &[&format!("`{by}`")]],
+        );
     }
 }
 
