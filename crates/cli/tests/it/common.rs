@@ -47,6 +47,28 @@ impl Sandbox {
         Self::default()
     }
 
+    /// Runs a command line of fio's language, written as in a shell without quotes.
+    pub(crate) fn fio(&self, line: &str) -> Ran {
+        let words = line.split_whitespace().filter(|word| *word != "\\");
+        self.run(&std::iter::once("fio").chain(words).collect::<Vec<_>>())
+    }
+
+    /// Runs a command line of fio's language, which succeeds and prints nothing on standard error.
+    #[track_caller]
+    pub(crate) fn fio_done(&self, line: &str) -> Ran {
+        let ran = self.fio(line);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
+        ran
+    }
+
+    /// Runs the installed fio, which succeeds; `None`, with the reason printed, where there is none.
+    #[track_caller]
+    pub(crate) fn real_fio_done(&self, line: &str) -> Option<Ran> {
+        let ran = Ran::of(real_fio(self, line)?.output().expect("fio starts"));
+        assert_eq!(ran.code, Some(0), "fio {line}: {}", ran.err);
+        Some(ran)
+    }
+
     /// Runs jobs (`run`, `baseline`), prints all details, and returns the record, too.
     pub(crate) fn record(&self, arguments: &[&str]) -> (Ran, RunRecord) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);

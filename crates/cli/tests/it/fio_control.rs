@@ -3,33 +3,18 @@
 //!
 //! Limit: whether a result is right for a disk is not tested here (`crates/engine/tests/it/control.rs` has exact devices).
 
-use crate::common::{Ran, Running, Sandbox};
+use crate::common::{Running, Sandbox};
 use serde_json::Value;
 use std::process::Command;
 
-/// Runs a command line of fio's language, written as in a shell without quotes. It must succeed and print nothing on stderr.
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    let ran = sandbox.run(&words);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
-    ran
-}
-
 /// The document of a run.
 fn json(sandbox: &Sandbox, line: &str) -> Value {
-    serde_json::from_str(&fio(sandbox, &format!("{line} --output-format=json")).out).expect("JSON")
+    serde_json::from_str(&sandbox.fio_done(&format!("{line} --output-format=json")).out).expect("JSON")
 }
 
 /// The document that the real fio writes for the same line; `None` where it is not installed.
 fn real(sandbox: &Sandbox, line: &str) -> Option<Value> {
-    let mut command = Command::new("fio");
-    let words = line.split_whitespace().chain(["--output-format=json"]);
-    let Ok(ran) = command.args(words).current_dir(sandbox.path(".")).output() else {
-        println!("skipped: fio is not installed");
-        return None;
-    };
-    assert!(ran.status.success(), "fio {line}: {}", String::from_utf8_lossy(&ran.stderr));
-    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let text = sandbox.real_fio_done(&format!("{line} --output-format=json"))?.out;
     let begin = text.find('{').expect("a document");
     Some(serde_json::from_str(&text[begin..]).expect("fio's JSON"))
 }
@@ -70,7 +55,7 @@ fn a_latency_target_ends_the_job_at_the_depth_that_meets_it_as_in_fio() {
         };
         assert_eq!(without_units(&ours), without_units(&theirs));
     }
-    let text = fio(&sandbox, line).out;
+    let text = sandbox.fio_done(line).out;
     assert!(
         text.contains("     latency   : target=1000.00ms, window=50.00ms, percentile=99.50%, depth=16\n"),
         "{text}"
@@ -169,7 +154,7 @@ fn jobs_of_one_group_are_steady_together_and_latency_can_be_what_is_steady() {
     assert_eq!(keys.len(), 6, "{keys:?}");
     assert_eq!(steady["attained"], 1);
     assert_eq!(steady["data"]["lat_ns"].as_array().map(Vec::len), Some(3));
-    let text = fio(&sandbox, line).out;
+    let text = sandbox.fio_done(line).out;
     let line = text.lines().find(|line| line.starts_with("  steadystate  : attained=yes, bw=")).expect("a line");
     assert!(line.contains(", iops=") && line.contains(", lat slope=") && line.ends_with('%'), "{line}");
     // A window that is not full has zeros, as in fio.
@@ -300,7 +285,7 @@ fn jobs_without_io_run_next_to_measured_ones() {
     let line = "--allow-exec --name=e --ioengine=exec --program=/bin/sh --arguments=make.sh --name=b --ioengine=null --size=1m \
                 --name=c --ioengine=exec --program=/bin/cat --arguments=made --wait_for=e";
     sandbox.write("make.sh", "sleep 0.3\necho it is there > made\n");
-    fio(&sandbox, line);
+    sandbox.fio_done(line);
     let printed = std::fs::read_to_string(sandbox.path("c.stdout")).expect("what it printed");
     assert_eq!(printed, "it is there\n");
 }

@@ -11,11 +11,6 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-fn ours(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 /// Returns the first job of a document; fio may print lines before it.
 #[track_caller]
 fn first_job(ran: &Ran) -> Value {
@@ -29,7 +24,7 @@ fn first_job(ran: &Ran) -> Value {
 #[track_caller]
 fn both(sandbox: &Sandbox, line: &str) -> Vec<(&'static str, Value)> {
     let line = format!("{line} --output-format=json");
-    let mut jobs = vec![("ours", first_job(&ours(sandbox, &line)))];
+    let mut jobs = vec![("ours", first_job(&sandbox.fio(&line)))];
     if let Some(mut command) = real_fio(sandbox, &line) {
         jobs.push(("fio", first_job(&Ran::of(command.output().expect("fio starts")))));
     }
@@ -38,7 +33,7 @@ fn both(sandbox: &Sandbox, line: &str) -> Vec<(&'static str, Value)> {
 
 #[track_caller]
 fn refused(sandbox: &Sandbox, line: &str, words: &str) {
-    let ran = ours(sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
     assert!(ran.err.contains(words), "{line}\n{}", ran.err);
 }
@@ -102,10 +97,10 @@ fn writes_that_overlap_wait_for_each_other() {
                 --output-format=json";
     let modelled = format!("{line} --ioengine=simulated --simulated=service=1ms,channels=8");
     let depths = |job: &Value| ["4", "8"].map(|depth| job["iodepth_level"][depth].as_f64().expect("a share"));
-    assert!(depths(&first_job(&ours(&sandbox, &modelled)))[1] > 90.0);
-    assert_eq!(depths(&first_job(&ours(&sandbox, &format!("{modelled} --serialize_overlap=1")))), [0.0; 2]);
+    assert!(depths(&first_job(&sandbox.fio(&modelled)))[1] > 90.0);
+    assert_eq!(depths(&first_job(&sandbox.fio(&format!("{modelled} --serialize_overlap=1")))), [0.0; 2]);
     let real = format!("{line} --ioengine=libaio --direct=1 --serialize_overlap=1");
-    let ran = ours(&sandbox, &real);
+    let ran = sandbox.fio(&real);
     if ran.code != Some(0) {
         eprintln!("skipped: no direct I/O here: {}", ran.err);
         return;
@@ -165,15 +160,15 @@ fn errors_that_were_not_named_end_the_job() {
     let sandbox = Sandbox::new();
     let line = "--name=e --ioengine=simulated --simulated=service=1ms,fail=7 --rw=read --bs=4k --size=400k \
                 --output-format=json";
-    let job = first_job(&ours(&sandbox, &format!("{line} --ignore_error=EIO:EREMOTEIO")));
+    let job = first_job(&sandbox.fio(&format!("{line} --ignore_error=EIO:EREMOTEIO")));
     assert_eq!((job["total_err"].as_u64(), job["read"]["total_ios"].as_u64()), (Some(1), Some(99)));
     for more in ["", "--ignore_error=,EIO", "--ignore_error=ENOSPC", "--continue_on_error=write"] {
-        let ran = ours(&sandbox, &format!("{line} {more}"));
+        let ran = sandbox.fio(&format!("{line} {more}"));
         assert_eq!(ran.code, Some(1), "{more}: {ran:?}");
         assert!(ran.out.contains("\"error\" : 5"), "{more}: {ran:?}");
     }
     // The job continues, but these errors are not expected, so the run fails.
-    let ran = ours(&sandbox, &format!("{line} --continue_on_error=read"));
+    let ran = sandbox.fio(&format!("{line} --continue_on_error=read"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.out.contains("\"total_err\" : 1,"), "{ran:?}");
 }
@@ -290,7 +285,7 @@ fn several_files_are_used_in_fios_order() {
         ("--openfiles=1", "a0 a1 b0 b1 b2 b3 b4 b5 b6 b7 b8 c0 c1 c2 c3 c4 d0 d1 d2 d3 d4".to_owned()),
     ] {
         let line = format!("{line} {more} --write_iolog=");
-        let ran = ours(&sandbox, &format!("{line}ours"));
+        let ran = sandbox.fio(&format!("{line}ours"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(places("ours"), expected, "{more}");
         if let Some(mut theirs) = real_fio(&sandbox, &format!("{line}theirs --thread")) {
@@ -308,7 +303,7 @@ fn several_files_are_used_in_fios_order() {
         let files = files.replace("x.", &format!("x{index}."));
         let jobs =
             format!("--name=w {writes} --randseed=5 {files} --name=r --stonewall --rw=read --randseed=5 {files}");
-        let ran = ours(&sandbox, &jobs);
+        let ran = sandbox.fio(&jobs);
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 }
@@ -333,7 +328,7 @@ fn appended_data_follows_existing_data() {
             assert_eq!(holes, 0, "{who} {more}");
         };
         fs::write(sandbox.path("data"), &before).unwrap();
-        check("ours", ours(&sandbox, &line));
+        check("ours", sandbox.fio(&line));
         if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} --thread")) {
             fs::write(sandbox.path("data"), &before).unwrap();
             check("fio", Ran::of(theirs.output().expect("fio starts")));
@@ -362,7 +357,7 @@ fn jobs_that_lock_a_shared_file_complete() {
                     assert_eq!(bytes("read") + bytes("write"), 1 << 20, "{who} {line}");
                 }
             };
-            done("ours", ours(&sandbox, &format!("{line} --output-format=json")));
+            done("ours", sandbox.fio(&format!("{line} --output-format=json")));
             if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} --output-format=json")) {
                 done("fio", Ran::of(theirs.output().expect("fio starts")));
             }
@@ -370,7 +365,7 @@ fn jobs_that_lock_a_shared_file_complete() {
         let timed = format!(
             "--filename=shared --bs=16k --size=1m --lockfile={locking} --time_based --runtime=1 {jobs} --output-format=json"
         );
-        first_job(&ours(&sandbox, &timed));
+        first_job(&sandbox.fio(&timed));
     }
 }
 
@@ -387,10 +382,10 @@ fn files_are_recreated_before_a_further_pass() {
         fs::remove_file(sandbox.path("made")).unwrap();
         content.len()
     };
-    assert_eq!(length("ours", "", ours(&sandbox, line)), 64 << 10);
+    assert_eq!(length("ours", "", sandbox.fio(line)), 64 << 10);
     for engine in ["psync", "sync", "pvsync2", "posixaio", "libaio --iodepth=4", "io_uring --iodepth=4"] {
         let more = format!("--unlink_each_loop=1 --ioengine={engine}");
-        let ran = ours(&sandbox, &format!("{line} {more}"));
+        let ran = sandbox.fio(&format!("{line} {more}"));
         if ran.code == Some(1) && ran.err.contains("does not work here") {
             eprintln!("skipped: {}", ran.err);
             continue;
@@ -448,7 +443,7 @@ fn direct_on_tmpfs_runs_and_no_disk_was_measured() {
         .is_ok_and(|dd| dd.status.success());
     for rw in ["write", "randread"] {
         let line = format!("--name=j --directory=memory --size=1m --bs=4k --rw={rw} --direct=1 --output-format=json");
-        let ran = ours(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         ran.assert_code(i32::from(!is_accepted));
         if is_accepted {
             let document: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -489,10 +484,10 @@ fn fill_device_ends_without_an_error_when_the_space_is_used_up() {
         }
     }
     // All that was written is compared, and the write that found no space is not.
-    let verified = first_job(&ours(&sandbox, &format!("{line} --verify=crc32c --output-format=json")));
+    let verified = first_job(&sandbox.fio(&format!("{line} --verify=crc32c --output-format=json")));
     assert_eq!((verified["read"]["io_bytes"].as_u64(), verified["error"].as_u64()), (Some(2 << 20), Some(0)));
     // A last block that fits in part counts with the bytes written (in fio not at all).
-    let job = first_job(&ours(&sandbox, &format!("{line} --bs=7000 --output-format=json")));
+    let job = first_job(&sandbox.fio(&format!("{line} --bs=7000 --output-format=json")));
     assert_eq!(job["write"]["io_bytes"], 2 << 20);
     drop(mount);
     let words = "run --rw write --bs 64k --fill_device --directory small";
@@ -516,7 +511,7 @@ fn a_dedupe_working_set_has_as_many_different_blocks_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--name=d --filename=set --rw=write --bs=4k --size=4m --dedupe_percentage=50 --dedupe_mode=working_set \
                 --dedupe_working_set_percentage=25";
-    assert_eq!(ours(&sandbox, line).code, Some(0));
+    assert_eq!(sandbox.fio(line).code, Some(0));
     // Half of 1024, within four standard deviations (64).
     let count = different_blocks(&sandbox, "set");
     assert!((448..=576).contains(&count), "{count}");
@@ -545,7 +540,7 @@ fn the_compressible_part_of_a_verified_block_is_its_end() {
         let line = format!(
             "--name=c --filename=data --rw=write --size=64k --verify={verify} --buffer_compress_percentage=50 --verify_state_save=0"
         );
-        first_job(&ours(&sandbox, &format!("{line} --output-format=json")));
+        first_job(&sandbox.fio(&format!("{line} --output-format=json")));
         check("ours", verify, random);
         if let Some(mut theirs) = real_fio(&sandbox, &line) {
             assert!(theirs.output().expect("fio starts").status.success());
@@ -567,7 +562,7 @@ fn blocks_of_a_trim_backlog_are_trimmed_in_batches() {
         ("--number_ios=32 --trim_backlog_batch=2", 16),
         ("--number_ios=32 --trim_backlog_batch=8", 16),
     ] {
-        let ran = ours(&sandbox, &format!("{line} {more} --output-format=json"));
+        let ran = sandbox.fio(&format!("{line} {more} --output-format=json"));
         assert_eq!(first_job(&ran)["trim"]["total_ios"], trims, "{more}");
         fs::remove_file(sandbox.path("t.0.0")).unwrap();
     }

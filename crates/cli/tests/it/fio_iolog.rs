@@ -4,16 +4,9 @@
 
 use crate::common;
 
-use crate::common::{Ran, Sandbox};
+use crate::common::Sandbox;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
-
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let mut words = vec!["fio"];
-    words.extend(line.split_whitespace());
-    sandbox.run(&words)
-}
 
 /// Returns the operations and bytes of reads, writes and sync calls.
 fn totals(document: &str) -> [(u64, u64); 3] {
@@ -44,18 +37,7 @@ fn totals_of_log(text: &str) -> [(u64, u64); 3] {
 
 /// Runs the installed fio; `None` without one.
 fn real_fio(sandbox: &Sandbox, line: &str) -> Option<String> {
-    let version = Command::new("fio").arg("--version").output();
-    if version.is_err() {
-        println!("skipped: fio is not installed");
-        return None;
-    }
-    let output = Command::new("fio")
-        .args(line.split_whitespace())
-        .current_dir(sandbox.root())
-        .output()
-        .unwrap_or_else(|error| panic!("fio {line}: {error}"));
-    assert!(output.status.success(), "fio {line}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    sandbox.real_fio_done(line).map(|ran| ran.out)
 }
 
 /// Goal: a log that fio wrote is replayed with the same operations and bytes, on engines of any depth.
@@ -72,7 +54,7 @@ fn iologs_of_fio_are_replayed() {
     let expected = totals_of_log(&fs::read_to_string(sandbox.path("log")).unwrap());
     assert!(expected.iter().all(|(count, _)| *count > 0), "{expected:?}");
     for engine in ["--ioengine=psync", "--ioengine=posixaio --iodepth=8"] {
-        let ran = fio(&sandbox, &format!("--name=r --read_iolog=log {engine} --output-format=json"));
+        let ran = sandbox.fio(&format!("--name=r --read_iolog=log {engine} --output-format=json"));
         ran.assert_code(0);
         assert_eq!(totals(&ran.out), expected, "{engine}");
         let document: Value = serde_json::from_str(&ran.out).unwrap();
@@ -91,7 +73,7 @@ fn fio_replays_our_iologs() {
             "--name=w --filename=f --size=256k --rw=randrw --bs=4k --fsync=5 --ioengine={engine} --write_iolog=log \
              --output-format=json"
         );
-        let wrote = fio(&sandbox, &job);
+        let wrote = sandbox.fio(&job);
         wrote.assert_code(0);
         let text = fs::read_to_string(sandbox.path("log")).unwrap();
         assert!(text.starts_with("fio version 3 iolog\n0 f add\n0 f open\n"), "{text}");
@@ -101,7 +83,7 @@ fn fio_replays_our_iologs() {
         assert!(times.is_sorted(), "{text}");
         let expected = totals(&wrote.out);
         assert_eq!(totals_of_log(&text), expected, "the log has what was done");
-        let replayed = fio(&sandbox, "--name=r --read_iolog=log --replay_no_stall=1 --output-format=json");
+        let replayed = sandbox.fio("--name=r --read_iolog=log --replay_no_stall=1 --output-format=json");
         replayed.assert_code(0);
         assert_eq!(totals(&replayed.out), expected);
         if let Some(out) = real_fio(&sandbox, "--name=r --read_iolog=log --output-format=json") {
@@ -127,7 +109,7 @@ fn an_invalid_log_is_refused_with_its_line_before_anything_is_touched() {
         ("0 f write 0 4096\n", "--merge_blktrace_file=m", &["blkparse"][..]),
     ] {
         sandbox.write("log", format!("{begin}{lines}"));
-        let ran = fio(&sandbox, &format!("--name=r --read_iolog=log {arguments}"));
+        let ran = sandbox.fio(&format!("--name=r --read_iolog=log {arguments}"));
         ran.assert_code(1);
         for sentence in sentences {
             assert!(ran.err.contains(sentence), "{sentence}: {}", ran.err);
@@ -177,10 +159,10 @@ fn compressed_logs_are_read_by_fio_and_fios_by_us() {
              --write_lat_log={name} --write_bw_log={name} --log_store_compressed=1 --log_offset=1"
         )
     };
-    let ran = fio(&sandbox, &format!("{} --output=out", job("ours")));
+    let ran = sandbox.fio(&format!("{} --output=out", job("ours")));
     ran.assert_code(0);
     for log in ["ours_lat.1.log.fz", "ours_clat.1.log.fz", "ours_bw.1.log.fz"] {
-        let printed = fio(&sandbox, &format!("--inflate-log={log}"));
+        let printed = sandbox.fio(&format!("--inflate-log={log}"));
         printed.assert_code(0);
         assert_eq!(printed.out.lines().count(), 4096, "{log}");
         let is_whole = |line: &str| line.split(", ").filter(|field| field.parse::<u64>().is_ok()).count() == 6;
@@ -193,14 +175,14 @@ fn compressed_logs_are_read_by_fio_and_fios_by_us() {
     if real_fio(&sandbox, &job("theirs")).is_some() {
         for log in ["theirs_lat.1.log.fz", "theirs_slat.1.log.fz", "theirs_bw.1.log.fz"] {
             let expected = real_fio(&sandbox, &format!("--inflate-log={log}")).unwrap_or_default();
-            assert_eq!(fio(&sandbox, &format!("--inflate-log={log}")).out, expected, "{log}");
+            assert_eq!(sandbox.fio(&format!("--inflate-log={log}")).out, expected, "{log}");
         }
     }
     for (name, content) in [("text", &b"0, 1, 0, 4096, 0\n"[..]), ("cut", &[0x78, 0x9c, 0x03])] {
         sandbox.write(name, content);
-        let refused = fio(&sandbox, &format!("--inflate-log={name}"));
+        let refused = sandbox.fio(&format!("--inflate-log={name}"));
         refused.assert_code(1);
         assert!(refused.err.contains("not a compressed log of fio"), "{}", refused.err);
     }
-    fio(&sandbox, "--inflate-log=gone").assert_code(1);
+    sandbox.fio("--inflate-log=gone").assert_code(1);
 }

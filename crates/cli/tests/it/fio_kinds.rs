@@ -6,11 +6,6 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 trait NotStarted {
     /// Asserts that nothing was run for this reason.
     fn assert_not_started(&self, sentence: &str);
@@ -42,16 +37,16 @@ fn a_job_without_a_size_does_not_refuse_its_neighbours() {
     let sandbox = Sandbox::new();
     let line = "--output-format=json --name=a --rw=write --filename=a --name=b --rw=write --filename=b --size=64k \
                 --name=c --stonewall --rw=read --filename=b --name=d --size=50% --filename=d";
-    let ran = fio(&sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("job `a` was not started") && ran.err.contains("job `d` was not started"), "{ran:?}");
     assert_eq!(jobs(&ran), [("b".to_owned(), 0, 0, 65536), ("c".to_owned(), 0, 65536, 0)]);
     assert_eq!(sandbox.listing().len(), 1, "{:?}", sandbox.listing());
     // Without another job, and with one that is refused for another reason, nothing runs.
-    fio(&sandbox, "--name=a --rw=write --filename=a").assert_not_started("rule: size_missing");
+    sandbox.fio("--name=a --rw=write --filename=a").assert_not_started("rule: size_missing");
     let both =
         "--name=a --rw=write --filename=a --name=e --rw=write --filename=e --size=64k --ioengine=psync --nowait=1";
-    let ran = fio(&sandbox, both);
+    let ran = sandbox.fio(both);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(!sandbox.path("e").exists());
 }
@@ -69,7 +64,7 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
             "--output-format=json --name=a --filename={} --rw={rw} --bs=1M --numjobs=3 --offset_increment=40M --size=10M",
             disk.device
         );
-        let ran = fio(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let moved: Vec<u64> = jobs(&ran).iter().map(|job| job.2 + job.3).collect();
         assert_eq!(moved, [10 << 20, 10 << 20], "{rw}");
@@ -81,7 +76,7 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
             "--output-format=json --name=a --filename={} --rw=read --bs=2M --numjobs=4 --offset_increment=21M {size}",
             disk.device
         );
-        let ran = fio(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!((ran.code, jobs(&ran).len()), (Some(code), 3), "{ran:?}");
         assert!(ran.err.contains("job `a.3` was not started"), "{ran:?}");
     }
@@ -95,7 +90,7 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
     ] {
         let (disk, short) = (&disk.device, &short.device);
         let line = format!("--output-format=json --name=a --filename={disk}:{short} --rw=read --bs=64k {words}");
-        let ran = fio(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!(ran.code, Some(code), "{ran:?}");
         let found: Vec<u64> = if moved.is_empty() { vec![] } else { jobs(&ran).iter().map(|job| job.2).collect() };
         assert_eq!(found, moved, "{ran:?}");
@@ -105,13 +100,13 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
         "--name=a --filename={}:{} --rw=read --verify=crc32c --bs=64k --offset=20M --size=30M",
         disk.device, short.device
     );
-    fio(&sandbox, &line).assert_not_started("rule: size_beyond_target");
+    sandbox.fio(&line).assert_not_started("rule: size_beyond_target");
     // A size that is less than a block is a mistake of the line, and refuses it all.
     let line = format!("--filename={} --bs=64k --name=a --size=33k --filesize=700k --name=b --size=64k", disk.device);
-    fio(&sandbox, &line).assert_not_started("33k is less than one block of 64k");
+    sandbox.fio(&line).assert_not_started("33k is less than one block of 64k");
     let line =
         format!("--output-format=json --bs=1M --filename={} --name=a --offset=80M --name=b --offset=60M", disk.device);
-    let ran = fio(&sandbox, &line);
+    let ran = sandbox.fio(&line);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert_eq!(jobs(&ran), [("b".to_owned(), 0, 4 << 20, 0)]);
 }
@@ -128,7 +123,7 @@ fn of_several_files_those_without_a_length_are_left_out() {
     ] {
         let sandbox = Sandbox::new();
         fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
-        let ran = fio(&sandbox, &format!("--output-format=json --name=j --filename=f:g:h --rw={rw} {more}"));
+        let ran = sandbox.fio(&format!("--output-format=json --name=j --filename=f:g:h --rw={rw} {more}"));
         assert_eq!(ran.code, Some(code), "{ran:?}");
         assert!(!sandbox.path("g").exists());
         if code == 0 {
@@ -139,14 +134,14 @@ fn of_several_files_those_without_a_length_are_left_out() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
     fs::write(sandbox.path("g"), "").expect("a file");
-    let ran = fio(&sandbox, "--output-format=json --name=j --filename=g:f --rw=read");
+    let ran = sandbox.fio("--output-format=json --name=j --filename=g:f --rw=read");
     assert_eq!((ran.code, jobs(&ran)), (Some(0), vec![("j".to_owned(), 0, 65536, 0)]), "{ran:?}");
     assert!(ran.out.contains("`g` is not used, as in fio"), "{ran:?}");
     // With a size both get their share, and without a file that has a length the job fails.
-    let ran = fio(&sandbox, "--output-format=json --name=j --filename=f:new --rw=write --size=64k");
+    let ran = sandbox.fio("--output-format=json --name=j --filename=f:new --rw=write --size=64k");
     assert_eq!((ran.code, jobs(&ran)[0].3), (Some(0), 65536), "{ran:?}");
     assert_eq!(fs::metadata(sandbox.path("new")).expect("a file").len(), 32768);
-    fio(&sandbox, "--name=j --filename=g:x --rw=write").assert_not_started("rule: size_missing");
+    sandbox.fio("--name=j --filename=g:x --rw=write").assert_not_started("rule: size_missing");
 }
 
 /// Goal: a percentage above 100 of an offset is accepted: what begins there does no I/O in a file that exists, and begins at 0 in a new one.
@@ -156,14 +151,14 @@ fn an_offset_of_more_than_a_whole_file_is_read_as_in_fio() {
     fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
     let line = "--output-format=json --name=j --filename=f --rw=read --numjobs=3 --offset_increment=";
     for percent in ["100%", "101%", "200%", "1000%"] {
-        let ran = fio(&sandbox, &format!("{line}{percent}"));
+        let ran = sandbox.fio(&format!("{line}{percent}"));
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert_eq!(jobs(&ran), [("j".to_owned(), 0, 65536, 0)]);
     }
-    fio(&sandbox, "--name=j --filename=f --rw=read --offset=120%").assert_not_started("nothing is left");
+    sandbox.fio("--name=j --filename=f --rw=read --offset=120%").assert_not_started("nothing is left");
     let line = "--output-format=json --name=j --rw=write --size=64k --filename=";
     for (file, more) in [("new", "--offset_increment=200% --numjobs=2"), ("newer", "--offset=120% --numjobs=2")] {
-        let ran = fio(&sandbox, &format!("{line}{file} {more}"));
+        let ran = sandbox.fio(&format!("{line}{file} {more}"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(jobs(&ran).iter().map(|job| job.3).collect::<Vec<_>>(), [65536; 2]);
     }
@@ -174,8 +169,7 @@ fn an_offset_of_more_than_a_whole_file_is_read_as_in_fio() {
 fn a_percentile_of_0_is_left_out_with_a_warning() {
     let sandbox = Sandbox::new();
     for (list, kept) in [("0:50", vec!["50.000000"]), ("50:0:99", vec!["50.000000", "99.000000"]), ("0.0", vec![])] {
-        let ran =
-            fio(&sandbox, &format!("--output-format=json --name=j --size=64k --rw=write --percentile_list={list}"));
+        let ran = sandbox.fio(&format!("--output-format=json --name=j --size=64k --rw=write --percentile_list={list}"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.err.contains("0 is no percentile"), "{ran:?}");
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -194,7 +188,7 @@ fn a_section_with_text_after_its_bracket_has_fios_name() {
     for (header, name) in [("[a]b", "a]"), ("[a]]", "a]"), ("[a]bc", "a]b"), ("[a] # b", "a"), ("[é]ü", "é]")] {
         fs::write(sandbox.path("job.fio"), format!("[global]x\nsize=4k\n{header}\nrw=write\nfilename=f\n"))
             .expect("a file");
-        let ran = fio(&sandbox, "--output-format=json job.fio");
+        let ran = sandbox.fio("--output-format=json job.fio");
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(jobs(&ran)[0].0, name);
     }
@@ -205,7 +199,7 @@ fn a_section_with_text_after_its_bracket_has_fios_name() {
 fn a_refused_value_is_explained_in_fios_words() {
     let sandbox = Sandbox::new();
     for word in ["direct=2", "direct=x", "invalidate=2", "do_verify=2", "end_fsync=x", "unlink=2"] {
-        let ran = fio(&sandbox, &format!("--name=j --size=4k --{word}"));
+        let ran = sandbox.fio(&format!("--name=j --size=4k --{word}"));
         let (name, value) = word.split_once('=').expect("a value");
         ran.assert_not_started(&format!("`{name}`: `{value}` is not 0 or 1"));
         assert!(
@@ -215,19 +209,18 @@ fn a_refused_value_is_explained_in_fios_words() {
     }
     // The option that was typed, not the one that it implies.
     let overlapping = "--name=j --rw=write --size=100k --bsrange=4k-16k --bs_unaligned=1 --verify_pattern=0xff";
-    fio(&sandbox, overlapping).assert_not_started("`--verify_pattern` is not possible");
+    sandbox.fio(overlapping).assert_not_started("`--verify_pattern` is not possible");
     // (A depth up to that becomes the largest one, with a note.)
     let line = "--output-format=json --name=j --size=4k --ioengine=libaio --iodepth=";
-    assert_eq!(fio(&sandbox, &format!("{line}65536")).code, Some(0));
-    fio(&sandbox, &format!("{line}65537"))
-        .assert_not_started("`iodepth`: `65537` is not a whole number from 1 to 65536");
+    assert_eq!(sandbox.fio(&format!("{line}65536")).code, Some(0));
+    sandbox.fio(&format!("{line}65537")).assert_not_started("`iodepth`: `65537` is not a whole number from 1 to 65536");
     if lacks("loop") {
         return;
     }
     let disk = Loop::new(&sandbox, "disk.img", 8 << 20);
     let line = format!("--name=j --rw=read --filename={} --filesize=2m --offset=", disk.device);
     for (offset, end) in [("2m", "the first 2 MiB"), ("4m", "the first 2 MiB"), ("16m", "whose size is 8 MiB")] {
-        let ran = fio(&sandbox, &format!("{line}{offset}"));
+        let ran = sandbox.fio(&format!("{line}{offset}"));
         ran.assert_not_started(end);
         assert!(!ran.err.contains("`--size`"), "{ran:?}");
     }
@@ -258,7 +251,7 @@ fn a_link_below_dev_that_only_root_can_change_names_its_device() {
     let file = sandbox.data_file("data", 1 << 20);
     symlink(&file, directory.0.join("file")).expect("a link");
     let write = |link: &str| {
-        fio(&sandbox, &format!("--name=a --rw=write --size=64k --filename={}/{link}", directory.0.display()))
+        sandbox.fio(&format!("--name=a --rw=write --size=64k --filename={}/{link}", directory.0.display()))
     };
     let before = disk.content();
     write("volume").assert_code(0);
@@ -314,7 +307,7 @@ fn four_clones_verify_one_file_through_mappings() {
         let line = format!(
             "--name=a --filename=f --size=16m --bs=1m --rw=randwrite --ioengine=mmap --verify=crc32c --numjobs=4 --randseed={round}"
         );
-        fio(&sandbox, &line).assert_code(0);
+        sandbox.fio(&line).assert_code(0);
     }
 }
 
@@ -324,7 +317,7 @@ fn four_clones_verify_one_file_through_mappings() {
 fn the_time_of_reading_back_loops_excludes_the_writes() {
     let sandbox = Sandbox::new();
     let line = "--output-format=json --name=a --size=1m --bs=4k --rw=write --sync=dsync --verify=crc32c --loops=3";
-    let ran = fio(&sandbox, line);
+    let ran = sandbox.fio(line);
     let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     let runtime = |op: &str| document["jobs"][0][op]["runtime"].as_u64().expect("a time");
     let (read, write) = (runtime("read"), runtime("write"));
@@ -343,14 +336,14 @@ fn polling_and_uncached_io_are_no_contradictions() {
         "--name=a --size=64k --ioengine=mmap --sync=1 --rw=write",
         "--name=a --size=64k --ioengine=pvsync2 --uncached=1 --direct=1 --rw=write",
     ] {
-        let ran = fio(&sandbox, line);
+        let ran = sandbox.fio(line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
     }
     // In fio it is no option of these engines, with or without a run.
     for engine in ["libaio", "psync", "sync", "mmap", "null"] {
         for direct in [0, 1] {
             let line = format!("--parse-only --name=a --size=64k --ioengine={engine} --direct={direct} --hipri");
-            fio(&sandbox, &line).assert_not_started("rule: engine_lacks");
+            sandbox.fio(&line).assert_not_started("rule: engine_lacks");
         }
     }
 }
@@ -360,7 +353,7 @@ fn polling_and_uncached_io_are_no_contradictions() {
 fn interim_documents_are_those_of_fio() {
     let sandbox = Sandbox::new();
     let line = "--name=a --ioengine=null --size=1g --rate_iops=100 --time_based --runtime=2 --status-interval=1 --output-format=json";
-    let ran = fio(&sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!(ran.out.matches("\"jobs\" :").count(), 3, "two and the result: {}", ran.out);
 
     let directory = sandbox.aside("tmp");
@@ -389,7 +382,7 @@ fn groups_and_counted_errors_are_those_of_fio() {
     sandbox.data_file("gr", 2 << 20);
     let line = "--output-format=json --name=a --filename=gr --size=1m --rw=read --group_reporting --name=b --filename=gr --size=1m \
                 --rw=read --name=c --filename=gr --size=2m --rw=read --group_reporting --numjobs=2";
-    let entries = jobs(&fio(&sandbox, line));
+    let entries = jobs(&sandbox.fio(line));
     assert_eq!(entries, [("a".to_owned(), 0, 1 << 20, 0), ("b".to_owned(), 0, 5 << 20, 0)]);
 
     let all = "--continue_on_error=verify";
@@ -400,13 +393,13 @@ fn groups_and_counted_errors_are_those_of_fio() {
         ("--continue_on_error=io".to_owned(), 1, 3),
         ("--continue_on_error=io --verify_fatal=0".to_owned(), 1, 3),
     ] {
-        fio(&sandbox, "--name=w --filename=v --size=64k --rw=write --verify=crc32c --do_verify=0").assert_code(0);
+        sandbox.fio("--name=w --filename=v --size=64k --rw=write --verify=crc32c --do_verify=0").assert_code(0);
         let file = fs::OpenOptions::new().write(true).open(sandbox.path("v")).expect("a file");
         for block in [2, 5, 9] {
             std::os::unix::fs::FileExt::write_all_at(&file, b"x", block * 4096 + 100).expect("a write");
         }
         let line = format!("--output-format=json --name=r --filename=v --size=64k --rw=read --verify=crc32c {words}");
-        let ran = fio(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         let job = &document["jobs"][0];
         let figures = [&job["error"], &job["total_err"], &job["first_error"], &job["read"]["total_ios"]];
@@ -431,12 +424,12 @@ fn the_lifetime_that_write_hint_sets_is_kept_with_the_file() {
     };
     assert_eq!(hint(), (0, 0));
     for (word, number) in [("extreme", 5), ("short", 2), ("none", 1)] {
-        fio(&sandbox, &format!("--name=j --filename=f --size=16k --rw=write --write_hint={word}")).assert_code(0);
+        sandbox.fio(&format!("--name=j --filename=f --size=16k --rw=write --write_hint={word}")).assert_code(0);
         assert_eq!(hint(), (0, number), "{word}");
     }
-    fio(&sandbox, "--name=j --filename=f --size=16k --rw=write").assert_code(0);
+    sandbox.fio("--name=j --filename=f --size=16k --rw=write").assert_code(0);
     assert_eq!(hint(), (0, 1), "it is not changed");
-    fio(&sandbox, "--name=j --size=16k --rw=write --write_hint=brief").assert_not_started("`brief` is not one of");
+    sandbox.fio("--name=j --size=16k --rw=write --write_hint=brief").assert_not_started("`brief` is not one of");
 }
 
 /// Goal: a `size` above 100 % is the whole target, as on a device with fio; a file stays as it is.
@@ -446,7 +439,7 @@ fn a_size_above_a_hundred_percent_is_the_whole_target() {
     fs::write(sandbox.path("f"), vec![7; 1 << 20]).expect("a file");
     for (words, bytes) in [("--rw=read", 1 << 20), ("--rw=randwrite", 1 << 20), ("--rw=read --offset=512k", 512 << 10)]
     {
-        let ran = fio(&sandbox, &format!("--output-format=json --name=j --filename=f --size=150% {words}"));
+        let ran = sandbox.fio(&format!("--output-format=json --name=j --filename=f --size=150% {words}"));
         ran.assert_code(0);
         assert!(ran.out.contains("`size=150%` is the whole target"), "{ran:?}");
         let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
@@ -455,13 +448,13 @@ fn a_size_above_a_hundred_percent_is_the_whole_target() {
         assert_eq!(moved.iter().sum::<u64>(), bytes, "{words}");
         assert_eq!(fs::metadata(sandbox.path("f")).expect("a file").len(), 1 << 20);
     }
-    fio(&sandbox, "--name=j --filename=f --rw=read --io_size=150%").assert_not_started("`150%`");
+    sandbox.fio("--name=j --filename=f --rw=read --io_size=150%").assert_not_started("`150%`");
     if lacks("loop") {
         return;
     }
     let disk = Loop::new(&sandbox, "disk.img", 8 << 20);
     let line = format!("--output-format=json --name=j --filename={} --size=200% --rw=write", disk.device);
-    let document: Value = serde_json::from_str(&fio(&sandbox, &line).out).expect("a document");
+    let document: Value = serde_json::from_str(&sandbox.fio(&line).out).expect("a document");
     assert_eq!(document["jobs"][0]["write"]["io_bytes"].as_u64(), Some(8 << 20));
 }
 
@@ -469,7 +462,7 @@ fn a_size_above_a_hundred_percent_is_the_whole_target() {
 #[test]
 fn a_reading_falloc_job_lays_its_file_out() {
     let sandbox = Sandbox::new();
-    fio(&sandbox, "--name=a --filename=f --size=1m --rw=read --ioengine=falloc").assert_code(0);
+    sandbox.fio("--name=a --filename=f --size=1m --rw=read --ioengine=falloc").assert_code(0);
     assert_eq!(fs::metadata(sandbox.path("f")).expect("a file").len(), 1 << 20);
 }
 
@@ -481,7 +474,7 @@ fn a_note_reports_dirty_pages_that_were_written_before_the_job() {
     // The kernel may write the pages by itself before the job does: once in five seconds.
     let has_note = (0..5).any(|_| {
         sandbox.write("f", vec![7; 4 << 20]);
-        let ran = fio(&sandbox, line);
+        let ran = sandbox.fio(line);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran.out.contains("of dirty pages were written to the disk before the job")
     });
@@ -490,6 +483,6 @@ fn a_note_reports_dirty_pages_that_were_written_before_the_job() {
     let version = (numbers.next().expect("a version"), numbers.next().unwrap_or(0));
     // Before Linux 6.5 the kernel does not report dirty pages.
     assert_eq!(has_note, version >= (6, 5), "Linux {release}");
-    let again = fio(&sandbox, line);
+    let again = sandbox.fio(line);
     assert!(!again.out.contains("of dirty pages were written"), "{again:?}");
 }

@@ -5,11 +5,6 @@
 use crate::common::*;
 use std::fs;
 
-fn ours(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 fn theirs(sandbox: &Sandbox, line: &str) -> Option<Ran> {
     real_fio(sandbox, line).map(|mut command| Ran::of(command.output().expect("fio starts")))
 }
@@ -41,7 +36,7 @@ fn the_bandwidth_of_all_jobs_is_logged_by_direction_and_over_all_phases() {
     };
     let jobs = [job("rw", "--rw=randrw"), job("t", "--rw=trim"), job("later", "--rw=read --stonewall")].join(" ");
     let line = format!("--bandwidth-log {jobs}");
-    let ran = ours(&sandbox, &line);
+    let ran = sandbox.fio(&line);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     let of_ours = logged(&sandbox);
     let times = |lines: &[(u64, u64)]| lines.iter().map(|line| line.0).collect::<Vec<_>>();
@@ -60,7 +55,7 @@ fn the_bandwidth_of_all_jobs_is_logged_by_direction_and_over_all_phases() {
         assert!(of_theirs[0].iter().any(|line| line.1 > 0) && of_theirs[2].iter().any(|line| line.1 > 0));
     }
     // A job that reports all directions as one has all of it in the first log.
-    let ran = ours(&sandbox, &format!("--bandwidth-log {}", job("one", "--rw=write --unified_rw_reporting=mixed")));
+    let ran = sandbox.fio(&format!("--bandwidth-log {}", job("one", "--rw=write --unified_rw_reporting=mixed")));
     let [reads, writes, _] = logged(&sandbox);
     assert!(
         ran.code == Some(0) && reads.iter().any(|line| line.1 > 0) && writes.iter().all(|line| line.1 == 0),
@@ -71,12 +66,12 @@ fn the_bandwidth_of_all_jobs_is_logged_by_direction_and_over_all_phases() {
 #[test]
 fn a_bandwidth_log_replaces_no_measured_file_and_is_refused_with_a_client() {
     let sandbox = Sandbox::new();
-    let ran = ours(&sandbox, "--bandwidth-log --name=a --filename=agg-write_bw.log --rw=write --size=64k");
+    let ran = sandbox.fio("--bandwidth-log --name=a --filename=agg-write_bw.log --rw=write --size=64k");
     assert!(ran.code == Some(1) && ran.err.contains("`--bandwidth-log`"), "{ran:?}");
     assert!(!sandbox.path("agg-write_bw.log").exists() && !sandbox.path("agg-read_bw.log").exists());
     sandbox.write("job.fio", "[x]\nioengine=null\nsize=8k\n");
     for (option, words) in [("--bandwidth-log", "write_bw_log"), ("--debug=random", "without `--client`")] {
-        let ran = ours(&sandbox, &format!("{option} --client=127.0.0.1 job.fio"));
+        let ran = sandbox.fio(&format!("{option} --client=127.0.0.1 job.fio"));
         assert!(ran.code == Some(1) && ran.err.contains(words), "{ran:?}");
     }
 }
@@ -98,7 +93,7 @@ fn debugged(text: &str, part: &str) -> Vec<String> {
 fn debug_random_prints_drawn_blocks_and_no_sequential_ones() {
     let sandbox = Sandbox::new();
     let line = "--debug=io,random --name=x --ioengine=null --rw=randrw --bs=4k --size=256k";
-    let ran = ours(&sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let lines: Vec<&str> =
         ran.out.lines().filter(|line| line.contains("off rand ") || line.contains(" fill: ")).collect();
@@ -116,7 +111,7 @@ fn debug_random_prints_drawn_blocks_and_no_sequential_ones() {
         assert!(drawn.iter().filter(|line| line.starts_with("off rand ")).count() >= 64, "{drawn:?}");
     }
     let count = |options: &str| {
-        let ran = ours(&sandbox, &format!("--debug=random --name=x --ioengine=null --bs=4k {options}"));
+        let ran = sandbox.fio(&format!("--debug=random --name=x --ioengine=null --bs=4k {options}"));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{options}");
         debugged(&ran.out, "random").iter().filter(|line| line.starts_with("off rand ")).count()
     };
@@ -140,11 +135,11 @@ fn debug_lines_go_to_the_output_of_the_results() {
         assert_eq!(debugged(&text, "io").iter().filter(|line| line.starts_with("complete:")).count(), 2, "{text}");
         assert!(text.rfind("off rand") < text.find("err= 0"), "{text}");
     };
-    check(&ours(&sandbox, line));
+    check(&sandbox.fio(line));
     if let Some(theirs) = theirs(&sandbox, &format!("{line} --thread")) {
         check(&theirs);
     }
-    let ran = ours(&sandbox, "--debug=io --output=nosuch/o --name=x --ioengine=null --size=8k");
+    let ran = sandbox.fio("--debug=io --output=nosuch/o --name=x --ioengine=null --size=8k");
     assert!(ran.code == Some(1) && ran.err.contains("nosuch/o"), "{ran:?}");
 }
 
@@ -160,7 +155,7 @@ fn debug_verify_prints_filling_and_comparing() {
             lines.retain(|line| !line.contains("get_next_verify") && !line.contains("loop"));
             lines
         };
-        let ran = ours(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
         let of_ours = lines(&ran);
         assert!(of_ours.iter().any(|line| line.contains(" verify io_u 0x…")), "{of_ours:?}");
@@ -168,10 +163,8 @@ fn debug_verify_prints_filling_and_comparing() {
             assert_eq!(of_ours, lines(&theirs), "{line}");
         }
     }
-    let ran = ours(
-        &sandbox,
-        "--debug=verify --name=x --filename=f --rw=write --size=4k --verify=pattern --verify_pattern=0xabcd",
-    );
+    let ran = sandbox
+        .fio("--debug=verify --name=x --filename=f --rw=write --size=4k --verify=pattern --verify_pattern=0xabcd");
     assert_eq!(debugged(&ran.out, "verify"), ["fill verify pattern b=2 len=4096"], "{ran:?}");
 }
 
@@ -184,7 +177,7 @@ fn debug_file_prints_the_file_of_each_io_and_open_files() {
         lines.retain(|line| line.starts_with("fd ") || line.starts_with("get_next_file: ") || line == "close files");
         lines
     };
-    let ran = ours(&sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let of_ours = lines(&ran);
     let [f, g] = ["get_next_file: 0x… [f]", "get_next_file: 0x… [g]"];
@@ -217,7 +210,7 @@ fn debug_parse_prints_the_options_that_were_read() {
         "--debug=parse j.fio",
         "--debug=parse --parse-only --bs=4k --name=x --size=1m",
     ] {
-        let ran = ours(&sandbox, line);
+        let ran = sandbox.fio(line);
         assert!(ran.err.is_empty(), "{ran:?}");
         let of_ours = lines(&ran);
         assert!(of_ours.len() >= 3, "{of_ours:?}");
@@ -225,14 +218,14 @@ fn debug_parse_prints_the_options_that_were_read() {
             assert_eq!(of_ours, lines(&theirs), "{line}");
         }
     }
-    let one = ours(&sandbox, "--debug=parse,job:1 --parse-only j.fio");
+    let one = sandbox.fio("--debug=parse,job:1 --parse-only j.fio");
     let stonewall = "handle_option=stonewall, ptr=(null)";
     assert_eq!(lines(&one).last().map(String::as_str), Some(stonewall), "{one:?}");
-    let ran = ours(&sandbox, "--debug=parse --output=o j.fio");
+    let ran = sandbox.fio("--debug=parse --output=o j.fio");
     assert!(ran.code == Some(0) && ran.out.is_empty(), "{ran:?}");
     let text = fs::read_to_string(sandbox.path("o")).expect("results");
     assert!(text.starts_with("parse ") && text.contains("err= 0"), "{text}");
-    let quiet = ours(&sandbox, "--parse-only j.fio");
+    let quiet = sandbox.fio("--parse-only j.fio");
     assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (Some(0), "", ""));
 }
 
@@ -248,14 +241,14 @@ fn debug_parse_prints_the_limit_of_a_steady_state() {
     for (limit, sentence) in cases {
         for job in ["", "--name=a --size=1m --runtime=60"] {
             let line = format!("--parse-only --debug=parse --ss_dur=10s --ss={limit} --ss_ramp=5 {job}");
-            let ran = ours(&sandbox, &line);
+            let ran = sandbox.fio(&line);
             assert!(ran.code == Some(0) && ran.out.contains(sentence), "{line}: {ran:?}");
             if let Some(theirs) = theirs(&sandbox, &line) {
                 assert!(theirs.out.contains(sentence), "fio {line}: {theirs:?}");
             }
         }
     }
-    let ran = ours(&sandbox, "--parse-only --bs=x");
+    let ran = sandbox.fio("--parse-only --bs=x");
     assert_eq!(ran.code, Some(1), "options without a job are read, too: {ran:?}");
 }
 
@@ -266,7 +259,7 @@ fn results_so_far_have_the_counters_of_the_disks() {
     let sandbox = Sandbox::new();
     let line = "--name=a --filename=f --rw=write --size=4m --bs=64k --fdatasync=1 --time_based --runtime=1500ms \
                 --status-interval=400ms --output-format=json";
-    let ran = ours(&sandbox, line);
+    let ran = sandbox.fio(line);
     let documents: Vec<serde_json::Value> =
         serde_json::Deserializer::from_str(&ran.out).into_iter().collect::<Result<_, _>>().expect("documents");
     assert!(documents.len() >= 2, "{ran:?}");

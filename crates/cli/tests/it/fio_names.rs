@@ -8,11 +8,6 @@ use std::fs;
 
 const ENGINES: [&str; 6] = ["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"];
 
-fn ours(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 /// Runs the installed fio in a separate directory; `None` without one, and if it lacks the engine.
 fn theirs(line: &str) -> Option<Ran> {
     if line.contains("ioengine=dir") {
@@ -69,7 +64,7 @@ fn ios_and_bytes_of_metadata_operations_are_counted_as_in_fio() {
         for (line, direction, known) in all[..few].iter().chain(more) {
             let line = format!("--name=n --ioengine={engine} {line} --output-format=json");
             let sandbox = Sandbox::new();
-            let ran = ours(&sandbox, &line);
+            let ran = sandbox.fio(&line);
             assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
             for (who, ran) in [("ours", Some(ran)), ("fio", theirs(&line))] {
                 let Some(ran) = ran else { continue };
@@ -93,7 +88,7 @@ fn terse_and_normal_text_count_metadata_operations_as_fio_does() {
     let line = "--name=n --ioengine=filecreate --filesize=4k --nrfiles=50 --bs=1k --rw=write";
     let both = |more: &str| {
         let line = format!("{line} {more}");
-        [Some(ours(&Sandbox::new(), &line)), theirs(&line)].into_iter().flatten().collect::<Vec<Ran>>()
+        [Some(Sandbox::new().fio(&line)), theirs(&line)].into_iter().flatten().collect::<Vec<Ran>>()
     };
     for ran in both("--output-format=terse --terse-version=3") {
         assert_eq!(ran.out.lines().next_back().and_then(|line| line.split(';').nth(46)), Some("200"), "{}", ran.out);
@@ -104,7 +99,7 @@ fn terse_and_normal_text_count_metadata_operations_as_fio_does() {
         let banner = "n: (g=0): rw=write, bs=(R) 1024B-1024B, (W) 1024B-1024B, (T) 1024B-1024B, ioengine=filecreate, iodepth=1\n";
         assert!(ran.out.starts_with(banner), "{}", ran.out);
     }
-    let text = ours(&Sandbox::new(), line).out;
+    let text = Sandbox::new().fio(line).out;
     assert!(text.contains(", 50 names, "), "{text}");
 }
 
@@ -122,7 +117,7 @@ fn jobs_like_those_of_fios_examples_count_alike() {
         let text = format!("[global]\nioengine={engine}\nfilesize=4k\nnrfiles=30\n{globals}\n[t0]\n[t1]\n[t2]\n");
         let file = sandbox.write("names.fio", text).display().to_string();
         let line = format!("{file} --output-format=json");
-        let ran = ours(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{engine}");
         let fios = if engine.starts_with("dir") { None } else { real_fio(&sandbox, &line) };
         let fios = fios.map(|mut command| Ran::of(command.output().expect("fio starts")));

@@ -1,27 +1,13 @@
 //! fio's options, one by one: their effect on files and on the system calls.
 
-use crate::common::{Ran, Sandbox, lacks, real_fio};
+use crate::common::{Sandbox, lacks, real_fio};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// Runs a command line of fio's language, written as in a shell without quotes.
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let mut words = vec!["fio"];
-    words.extend(line.split_whitespace());
-    sandbox.run(&words)
-}
-
-#[track_caller]
-fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
-    let ran = fio(sandbox, line);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
-    ran
-}
-
 #[track_caller]
 fn refused(sandbox: &Sandbox, line: &str, words: &str) {
-    let ran = fio(sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
     assert!(ran.err.contains(words), "{line}\n{}", ran.err);
 }
@@ -29,7 +15,7 @@ fn refused(sandbox: &Sandbox, line: &str, words: &str) {
 /// Returns the first job of a document.
 #[track_caller]
 fn job(sandbox: &Sandbox, line: &str) -> Value {
-    let ran = succeeds(sandbox, &format!("{line} --output-format=json"));
+    let ran = sandbox.fio_done(&format!("{line} --output-format=json"));
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     document["jobs"][0].clone()
 }
@@ -78,11 +64,11 @@ fn create_only_creates_the_files_and_reports_no_io() {
     let content = fs::read(sandbox.path("r.0.1")).expect("the file is there");
     assert_eq!(content.len(), 128 << 10);
     assert!(content.iter().any(|byte| *byte != 0), "what is to be read was written");
-    succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
+    sandbox.fio_done("--name=w --rw=write --size=64k --create_only=1");
     assert_eq!(size(&sandbox, "w.0.0"), 64 << 10);
     // Existing files are used as they are; a parallel job does its I/O.
     let before = sandbox.listing();
-    succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
+    sandbox.fio_done("--name=w --rw=write --size=64k --create_only=1");
     assert_eq!(sandbox.listing(), before);
     let both =
         job(&sandbox, "--name=r --rw=read --size=256k --nrfiles=2 --name=o --rw=write --size=4k --create_only=1");
@@ -138,7 +124,7 @@ fn buffers_are_taken_from_each_kind_of_memory() {
     refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmapshared:/tmp/x", "shares the buffers with a file");
     refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=3m", "power of two");
     // Without huge pages on this machine, the message names what is missing.
-    let ran = fio(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=2m");
+    let ran = sandbox.fio("--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=2m");
     assert!(ran.code == Some(0) || ran.err.contains("free huge pages of 2097152 bytes are needed"), "{}", ran.err);
 }
 
@@ -157,7 +143,7 @@ fn options_of_io_uring_are_applied() {
         let polled = "--name=p --ioengine=io_uring --sqthread_poll=1 --filename=u.0.0 --size=1m --rw=read --bs=4k --time_based --runtime=2";
         assert!(job(&sandbox, polled)["read"]["total_ios"].as_u64() > Some(256));
     }
-    succeeds(&sandbox, "--name=u --size=64k --rw=write --ioengine=io_uring --nonvectored=-1");
+    sandbox.fio_done("--name=u --size=64k --rw=write --ioengine=io_uring --nonvectored=-1");
     refused(&sandbox, "--name=p --size=64k --rw=write --ioengine=psync --force_async=2", "has no ring");
 }
 
@@ -175,11 +161,11 @@ fn exec_runs_a_program_only_with_allow_exec_and_ends_it() {
     let ran = sandbox.run(&["run", file.to_str().expect("UTF-8")]);
     assert_ne!(ran.code, Some(0), "trueio run starts nothing: {}", ran.out);
     assert!(!sandbox.path("x.stdout").exists());
-    succeeds(&sandbox, "--allow-exec job.fio");
+    sandbox.fio_done("--allow-exec job.fio");
     assert_eq!(fs::read_to_string(sandbox.path("x.stdout")).expect("what it printed"), "at 9 as x, twice x\n");
     assert_eq!(fs::read(sandbox.path("x.stderr")).expect("its messages"), b"");
     // An error of the program fails the run; fio reports success.
-    let failed = fio(&sandbox, &exec("--allow-exec --program=/bin/false"));
+    let failed = sandbox.fio(&exec("--allow-exec --program=/bin/false"));
     assert_eq!(failed.code, Some(1));
     assert!(failed.err.contains("`/bin/false` ended with 1"), "{}", failed.err);
     // At the end of the job's time the program's own children are terminated, too.
@@ -206,7 +192,7 @@ fn exec_runs_a_program_only_with_allow_exec_and_ends_it() {
 fn jobs_that_need_no_data_of_their_file_run_as_in_fio() {
     let sandbox = Sandbox::new();
     for engine in ["null", "filecreate", "cpuio --cpuload=10 --runtime=1"] {
-        let ran = fio(&sandbox, &format!("--name=n --ioengine={engine} --size=1m --create_only=1"));
+        let ran = sandbox.fio(&format!("--name=n --ioengine={engine} --size=1m --create_only=1"));
         assert_eq!(ran.code, Some(0), "{engine}: {}", ran.err);
     }
     let done = job(&sandbox, "--name=v --filename=late --ioengine=vsync --size=1m --rw=read --create_on_open=1");
@@ -229,7 +215,7 @@ fn sync_file_range_is_called_as_in_fio_and_counts_as_not_durable() {
     assert_eq!(job(&sandbox, line)["sync"]["total_ios"].as_u64(), Some(171));
     refused(&sandbox, "--name=r --rw=write --size=64k --sync_file_range=wrote:8", "`wrote:8` is not");
     let explained =
-        succeeds(&sandbox, "--name=r --rw=write --bs=4k --size=240k --sync_file_range=write:8 --output-format=json");
+        sandbox.fio_done("--name=r --rw=write --bs=4k --size=240k --sync_file_range=write:8 --output-format=json");
     let document: Value = serde_json::from_str(&explained.out).expect("JSON");
     let checks = document["trueio"].to_string();
     assert!(!checks.contains("The disk completed the flushes"), "{checks}");
@@ -264,17 +250,17 @@ fn a_pattern_with_an_interval_contains_each_offset() {
     let sandbox = Sandbox::new();
     let line =
         "--name=p --filename=p --size=64k --bs=4k --verify=pattern --verify_pattern=%o --verify_pattern_interval=512";
-    succeeds(&sandbox, &format!("{line} --rw=randwrite"));
+    sandbox.fio_done(&format!("{line} --rw=randwrite"));
     let mut content = fs::read(sandbox.path("p")).expect("the file");
     for (sector, at) in content.chunks(512).zip((0_u64..).step_by(512)) {
         assert!(sector.chunks(8).all(|word| word == at.to_le_bytes()), "offset {at}");
     }
-    succeeds(&sandbox, &format!("{line} --rw=read"));
+    sandbox.fio_done(&format!("{line} --rw=read"));
     // A sector at the offset of its neighbour.
     let wrong = content[512 * 9..512 * 10].to_vec();
     content[512 * 10..512 * 11].copy_from_slice(&wrong);
     fs::write(sandbox.path("p"), &content).expect("a write");
-    let ran = fio(&sandbox, &format!("{line} --rw=read"));
+    let ran = sandbox.fio(&format!("{line} --rw=read"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
 }
 
@@ -284,7 +270,7 @@ fn a_file_for_buffers_is_not_touched() {
     let sandbox = Sandbox::new();
     sandbox.write("kept", "precious".repeat(10_000));
     for file in ["kept", "new"] {
-        let ran = fio(&sandbox, &format!("--name=m --filename=m --rw=write --size=64k --bs=16k --mem=mmap:{file}"));
+        let ran = sandbox.fio(&format!("--name=m --filename=m --rw=write --size=64k --bs=16k --mem=mmap:{file}"));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
     }
     assert!(!sandbox.path("new").exists());
@@ -299,7 +285,7 @@ fn a_files_content_can_be_a_pattern() {
     sandbox.write("pat", "HELLO");
     let written = |name: &str| fs::read(sandbox.path(name)).expect("the file");
     let line = "--name=p --rw=write --size=16k --bs=8k --buffer_pattern=0x12'pat'\"a'b\"";
-    succeeds(&sandbox, &format!("{line} --filename=ours"));
+    sandbox.fio_done(&format!("{line} --filename=ours"));
     let expected: Vec<u8> = b"\x12HELLOa'b".iter().copied().cycle().take(8192).collect();
     assert_eq!(written("ours"), [&expected[..], &expected].concat());
     if let Some(mut fio) = real_fio(&sandbox, &format!("{line} --filename=theirs")) {
@@ -307,19 +293,19 @@ fn a_files_content_can_be_a_pattern() {
         assert_eq!(written("ours"), written("theirs"));
     }
     sandbox.write("job.fio", "[v]\nfilename=v\nsize=16k\nverify=pattern\nverify_pattern='pat'\nrw=write\n");
-    succeeds(&sandbox, "job.fio");
+    sandbox.fio_done("job.fio");
     assert!(written("v").starts_with(b"HELLOHELLO"));
     rustix::fs::mkfifoat(rustix::fs::CWD, sandbox.path("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
     for (file, why) in [("pipe", "no regular file"), ("/dev/zero", "a character device"), ("nosuch", "cannot be read")]
     {
-        let ran = fio(&sandbox, &format!("--name=n --filename=n --rw=write --size=4k --buffer_pattern='{file}'"));
+        let ran = sandbox.fio(&format!("--name=n --filename=n --rw=write --size=4k --buffer_pattern='{file}'"));
         assert!(ran.code == Some(1) && ran.err.contains(why), "{ran:?}");
         assert!(!sandbox.path("n").exists());
     }
     // A log that would replace it is refused.
     sandbox.write("l_bw.1.log", "HELLO");
     let line = "--name=n --filename=n --rw=write --size=4k --buffer_pattern='l_bw.1.log' --write_bw_log=l";
-    let ran = fio(&sandbox, line);
+    let ran = sandbox.fio(line);
     assert!(ran.code == Some(1) && written("l_bw.1.log") == b"HELLO", "{ran:?}");
 }
 
@@ -329,7 +315,7 @@ fn a_files_content_can_be_a_pattern() {
 fn the_scheduler_of_a_disk_is_never_changed() {
     let sandbox = Sandbox::new();
     let line = "--name=s --filename=s --rw=write --size=64k --ioscheduler=";
-    let ran = fio(&sandbox, &format!("{line}nosuch"));
+    let ran = sandbox.fio(&format!("{line}nosuch"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(!sandbox.path("s").exists(), "{}", ran.err);
     if ran.err.contains("the job's disk is unknown") {
@@ -341,7 +327,7 @@ fn the_scheduler_of_a_disk_is_never_changed() {
     let done = job(&sandbox, &format!("{line}{has}"));
     assert_eq!(done["write"]["io_bytes"], 64 << 10);
     // An engine without a disk ignores it, as in fio.
-    succeeds(&sandbox, "--name=n --ioengine=null --size=1m --ioscheduler=nosuch");
+    sandbox.fio_done("--name=n --ioengine=null --size=1m --ioscheduler=nosuch");
 }
 
 /// A ring of io_uring polls for all I/Os or for none. The random choice of pvsync2 is tested in the engine, because no disk
@@ -353,7 +339,7 @@ fn hipri_percentage_needs_an_engine_with_a_flag_per_call() {
     refused(&sandbox, &format!("{line}io_uring"), "polls for all completions of its ring, or for none");
     refused(&sandbox, &format!("{line}psync"), "cannot poll for completions");
     let line = "--name=p --rw=read --size=64k --ioengine=pvsync2 --hipri_percentage=30 --output-format=json";
-    let unused = succeeds(&sandbox, line);
+    let unused = sandbox.fio_done(line);
     assert!(unused.out.contains("completions are not polled"), "{}", unused.out);
 }
 
@@ -363,7 +349,7 @@ fn exit_on_io_done_ends_cpuio_with_the_parallel_io() {
     let sandbox = Sandbox::new();
     let line = "--name=load --ioengine=cpuio --cpuload=10 --cpumode=qsort --exit_on_io_done=1 \
                 --name=io --ioengine=null --size=1g --name=after --ioengine=null --size=1m --wait_for=load";
-    let ran = succeeds(&sandbox, &format!("{line} --output-format=json"));
+    let ran = sandbox.fio_done(&format!("{line} --output-format=json"));
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     let bytes = |index: usize| document["jobs"][index]["read"]["io_bytes"].as_u64();
     assert_eq!((bytes(1), bytes(2)), (Some(1 << 30), Some(1 << 20)));
@@ -382,7 +368,7 @@ fn content_is_compressible_in_pieces_of_the_given_length() {
         is_zero.windows(2).filter(|pair| !pair[0] && pair[1]).count()
     };
     for (chunk, count) in [("512", 128), ("1k", 64), ("4k", 16)] {
-        succeeds(&sandbox, &format!("{line} --filename=ours{chunk} --buffer_compress_chunk={chunk}"));
+        sandbox.fio_done(&format!("{line} --filename=ours{chunk} --buffer_compress_chunk={chunk}"));
         assert_eq!(runs(&format!("ours{chunk}")), count, "{chunk}");
         let there = real_fio(&sandbox, &format!("{line} --filename=fios{chunk} --buffer_compress_chunk={chunk}"));
         let Some(mut there) = there else { continue };
@@ -397,7 +383,7 @@ fn content_is_compressible_in_pieces_of_the_given_length() {
 fn io_submit_mode_offload_uses_threads_for_single_calls() {
     let sandbox = Sandbox::new();
     let line = "--name=a --rw=randread --bs=4k --size=1m --ioengine=psync --iodepth=4 --io_submit_mode=offload";
-    let ran = succeeds(&sandbox, &format!("{line} --output-format=json"));
+    let ran = sandbox.fio_done(&format!("{line} --output-format=json"));
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     let found = &document["jobs"][0];
     assert_eq!((&found["job options"]["ioengine"], &found["read"]["total_ios"]), (&"psync".into(), &256.into()));
@@ -412,7 +398,7 @@ fn io_submit_mode_offload_uses_threads_for_single_calls() {
         assert!((2..=4).contains(&threads.len()), "{threads:?}");
     }
     for engine in ["null", "libaio"] {
-        let ran = succeeds(&sandbox, &format!("{} --output-format=json", line.replace("psync", engine)));
+        let ran = sandbox.fio_done(&format!("{} --output-format=json", line.replace("psync", engine)));
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(document["jobs"][0]["read"]["total_ios"], 256, "{engine}");
         assert!(ran.out.contains(&format!("`{engine}` submits its I/Os itself")), "{}", ran.out);
@@ -465,7 +451,7 @@ fn lists_zones_and_sizes_equal_those_of_fio() {
         "--rw=read --size=64k --bssplit=16k/100 --bs=4k",
     ] {
         let line = format!("--name=x --ioengine=null {line} --output-format=json");
-        let ran = fio(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!(ran.code, Some(0), "{line}\n{}", ran.err);
         let ours: Value = serde_json::from_str(&ran.out).expect("JSON");
         let Some(mut theirs) = real_fio(&sandbox, &line) else { continue };
@@ -496,14 +482,14 @@ fn misaligned_steps_are_refused_before_the_first_io() {
     let sandbox = Sandbox::new();
     let line = |more: &str| format!("--name=x --filename=f --size=256k --bs=8k --direct=1 {more} --output-format=json");
     let honest = ["--rw=randread --ba=4k", "--rw=randrw --ba=8k,12k", "--rw=read:4k", "--rw=read:-16k"];
-    let ran = fio(&sandbox, &line(honest[0]));
+    let ran = sandbox.fio(&line(honest[0]));
     if ran.code != Some(0) {
         assert!(ran.err.contains("rule: direct_impossible"), "{}", ran.err);
         eprintln!("skipped: no direct I/O here: {}", ran.err);
         return;
     }
     for more in &honest[1..] {
-        let ran = fio(&sandbox, &line(more));
+        let ran = sandbox.fio(&line(more));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{more}");
     }
     let theirs_fail = |line: &str| {
@@ -523,7 +509,7 @@ fn misaligned_steps_are_refused_before_the_first_io() {
         theirs_fail(&line);
         // Through the page cache any offset is possible.
         let buffered = line.replace("--direct=1", "--direct=0");
-        assert_eq!(fio(&sandbox, &buffered).code, Some(0), "{buffered}");
+        assert_eq!(sandbox.fio(&buffered).code, Some(0), "{buffered}");
     }
     let made = line("--rw=randwrite --ba=100").replace("=f ", "=new ");
     refused(&sandbox, &made, "rule: misaligned");

@@ -7,14 +7,6 @@ use serde_json::Value;
 use std::fs;
 use trueio_fio::results::parse as parse_fio;
 
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let mut words = vec!["fio"];
-    words.extend(line.split_whitespace().filter(|word| *word != "\\"));
-    let ran = sandbox.run(&words);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
-    ran
-}
-
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
@@ -23,8 +15,7 @@ fn json(text: &str) -> Value {
 #[test]
 fn the_99th_percentile_of_fdatasync_has_the_key_of_etcds_check() {
     let sandbox = Sandbox::new();
-    let ran = fio(
-        &sandbox,
+    let ran = sandbox.fio_done(
         "--rw=write --ioengine=sync --fdatasync=1 --directory=. --size=230k --bs=2300 --name=etcd --output-format=json",
     );
     assert!(ran.out.starts_with("{\n"), "nothing stands before the document");
@@ -51,8 +42,7 @@ fn the_99th_percentile_of_fdatasync_has_the_key_of_etcds_check() {
 #[test]
 fn the_fields_that_yabs_cuts_out_are_bandwidth_and_iops() {
     let sandbox = Sandbox::new();
-    let ran = fio(
-        &sandbox,
+    let ran = sandbox.fio_done(
         "--name=rand_rw_4k --ioengine=libaio --rw=randrw --rwmixread=50 --bs=4k --iodepth=64 --numjobs=2 --size=4m \
          --runtime=300ms --gtod_reduce=1 --direct=1 --filename=t --group_reporting --minimal",
     );
@@ -68,8 +58,7 @@ fn the_fields_that_yabs_cuts_out_are_bandwidth_and_iops() {
 #[test]
 fn dbench_finds_its_figures_in_the_text() {
     let sandbox = Sandbox::new();
-    let ran = fio(
-        &sandbox,
+    let ran = sandbox.fio_done(
         "--randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --name=read_latency --filename=t --bs=4K --iodepth=4 \
          --size=4M --readwrite=randread --time_based --ramp_time=50ms --runtime=200ms",
     );
@@ -88,7 +77,7 @@ fn clones_are_three_entries_or_one_and_their_logs_have_consecutive_numbers() {
     let sandbox = Sandbox::new();
     let line = "--ioengine=null --size=64k --bs=4k --name=a --rw=randread --numjobs=3 --write_lat_log=x --name=b --rw=read \
                 --stonewall --write_lat_log=x --output-format=json";
-    let document = json(&fio(&sandbox, line).out);
+    let document = json(&sandbox.fio_done(line).out);
     let jobs = document["jobs"].as_array().unwrap();
     let of = |key: &str| jobs.iter().map(|job| job[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("jobname"), ["a", "a", "a", "b"]);
@@ -100,7 +89,7 @@ fn clones_are_three_entries_or_one_and_their_logs_have_consecutive_numbers() {
         assert_eq!(log.lines().count(), 16, "{number}");
     }
     let grouped = format!("--group_reporting {line}");
-    let document = json(&fio(&sandbox, &grouped).out);
+    let document = json(&sandbox.fio_done(&grouped).out);
     let jobs = document["jobs"].as_array().unwrap();
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[0]["read"]["clat_ns"]["N"], 48, "percentiles are those of all clones");
@@ -110,9 +99,7 @@ fn clones_are_three_entries_or_one_and_their_logs_have_consecutive_numbers() {
 #[test]
 fn fios_output_of_a_run_is_parsed_with_equal_figures() {
     let sandbox = Sandbox::new();
-    let ran = fio(
-        &sandbox,
-        "--name=a --ioengine=libaio --rw=randrw --bs=4k --size=1m --iodepth=4 --lat_percentiles=1 --output-format=json+",
+    let ran = sandbox.fio_done("--name=a --ioengine=libaio --rw=randrw --bs=4k --size=1m --iodepth=4 --lat_percentiles=1 --output-format=json+",
     );
     let run = parse_fio(&ran.out).unwrap();
     assert!(run.notes.is_empty(), "{:?}", run.notes);
@@ -134,7 +121,7 @@ fn status_intervals_are_documents_that_grow_and_the_last_is_the_result() {
     let sandbox = Sandbox::new();
     let line = "--name=a --ioengine=null --rw=randread --bs=4k --size=1g --time_based --runtime=1300ms --status-interval=400ms \
                 --rate_iops=5000 --output-format=json";
-    let text = fio(&sandbox, line).out;
+    let text = sandbox.fio_done(line).out;
     let documents: Vec<Value> = serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect();
     // At least one during the run, also on a busy machine.
     assert!(documents.len() >= 2, "{}", documents.len());
@@ -147,7 +134,7 @@ fn status_intervals_are_documents_that_grow_and_the_last_is_the_result() {
     assert!(first["jobs"][0]["eta"].as_u64().unwrap() <= 2 && last["jobs"][0]["eta"] == 0);
     assert_eq!(first["jobs"][0]["read"]["clat_ns"]["N"], first["jobs"][0]["read"]["total_ios"]);
     // To a file, and with our own reader: the last document counts.
-    fio(&sandbox, &format!("{line} --output=o"));
+    sandbox.fio_done(&format!("{line} --output=o"));
     let run = parse_fio(&fs::read_to_string(sandbox.path("o")).unwrap()).unwrap();
     assert!(run.jobs[0].ops[0].io_count > 5_000);
 }
@@ -160,7 +147,7 @@ fn json_lines_have_each_interval_and_then_the_result() {
     let line = "--ioengine=null --rw=randrw --bs=4k --size=1g --status-interval=300ms --output-format=jsonl --time_based \
                 --name=a --runtime=1300ms --rate_iops=5000 --name=b --runtime=400ms --rate_iops=3 \
                 --name=c --stonewall --runtime=50ms";
-    let text = fio(&sandbox, line).out;
+    let text = sandbox.fio_done(line).out;
     let lines: Vec<Value> = text.lines().map(json).collect();
     let (result, intervals) = lines.split_last().unwrap();
     assert_eq!(result["type"], "result");
@@ -235,7 +222,7 @@ fn an_ended_job_is_complete_in_later_status_documents() {
     let sandbox = Sandbox::new();
     let line = "--ioengine=null --rw=randread --bs=4k --size=1g --status-interval=300ms --output-format=json \
                 --name=short --number_ios=777 --name=long --runtime=1300ms --time_based --rate_iops=5000";
-    let text = fio(&sandbox, line).out;
+    let text = sandbox.fio_done(line).out;
     let documents: Vec<Value> = serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect();
     assert!(documents.len() >= 2, "{}", documents.len());
     for document in documents {
@@ -248,15 +235,15 @@ fn options_of_the_output_format_are_applied() {
     let sandbox = Sandbox::new();
     let base = "--name=a --ioengine=null --rw=randrw --bs=4k --size=1m";
     let document =
-        json(&fio(&sandbox, &format!("{base} --disk_util=0 --percentile_list=50:99.9 --output-format=json")).out);
+        json(&sandbox.fio_done(&format!("{base} --disk_util=0 --percentile_list=50:99.9 --output-format=json")).out);
     assert!(document.get("disk_util").is_none());
     let percentiles = document["jobs"][0]["read"]["clat_ns"]["percentile"].as_object().unwrap();
     assert_eq!(percentiles.keys().collect::<Vec<_>>(), ["50.000000", "99.900000"]);
-    let document = json(&fio(&sandbox, &format!("{base} --unified_rw_reporting=1 --output-format=json")).out);
+    let document = json(&sandbox.fio_done(&format!("{base} --unified_rw_reporting=1 --output-format=json")).out);
     assert_eq!(document["jobs"][0]["mixed"]["total_ios"], 256);
-    let document = json(&fio(&sandbox, &format!("{base} --name=b --size=1m --stats=0 --output-format=json")).out);
+    let document = json(&sandbox.fio_done(&format!("{base} --name=b --size=1m --stats=0 --output-format=json")).out);
     assert_eq!(document["jobs"].as_array().unwrap().len(), 1, "a job with stats=0 is not reported");
-    let text = fio(&sandbox, &format!("{base} --unit_base=1 --significant_figures=5")).out;
+    let text = sandbox.fio_done(&format!("{base} --unit_base=1 --significant_figures=5")).out;
     assert!(text.contains("bit/s ("), "{text}");
     let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=1m", "--end_syncfs=1"]);
     assert_eq!(ran.code, Some(1));
@@ -270,7 +257,7 @@ fn idle_prof_has_fios_keys_and_decreases_with_load() {
     let sandbox = Sandbox::new();
     let cpus = std::thread::available_parallelism().unwrap().get();
     let load = format!("--name=a --ioengine=null --rw=read --size=1t --numjobs={cpus} --time_based --runtime=1");
-    let ran = fio(&sandbox, &format!("{load} --idle-prof=percpu --output-format=json,normal"));
+    let ran = sandbox.fio_done(&format!("{load} --idle-prof=percpu --output-format=json,normal"));
     let (document, text) = ran.out.split_at(ran.out.find("\n}\n").expect("a document") + 3);
     let idleness = &json(document)["cpu_idleness"];
     let percent = |key: &str| idleness[key].as_f64().unwrap_or_else(|| panic!("{key}: {idleness}"));
@@ -296,15 +283,15 @@ fn idle_prof_has_fios_keys_and_decreases_with_load() {
     let keys = |document: &Value| -> Vec<String> {
         document["cpu_idleness"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
     };
-    assert!(keys(&json(&fio(&sandbox, short).out)).is_empty());
+    assert!(keys(&json(&sandbox.fio_done(short).out)).is_empty());
     for what in ["system", "percpu"] {
         let line = format!("{short} --idle-prof={what}");
-        let ours = keys(&json(&fio(&sandbox, &line).out));
+        let ours = keys(&json(&sandbox.fio_done(&line).out));
         let Some(mut theirs) = real_fio(&sandbox, &line) else { continue };
         let theirs = Ran::of(theirs.output().expect("fio starts"));
         assert_eq!(ours, keys(&json(&theirs.out[theirs.out.find('{').expect("JSON")..])), "{what}");
     }
-    let calibrated = fio(&sandbox, "--idle-prof=calibrate").out;
+    let calibrated = sandbox.fio_done("--idle-prof=calibrate").out;
     assert!(calibrated.starts_with("CPU idleness:\n  unit work: mean="), "{calibrated}");
     let refused = sandbox.run(&["fio", "--idle-prof=all", "--name=a", "--ioengine=null", "--size=64k"]);
     assert_eq!(refused.code, Some(1));

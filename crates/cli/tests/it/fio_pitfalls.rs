@@ -12,12 +12,6 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs ours.
-fn ours(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 /// Runs the installed fio, if there is one.
 fn theirs(sandbox: &Sandbox, line: &str) -> Option<Ran> {
     real_fio(sandbox, line).map(|mut command| Ran::of(command.output().expect("fio starts")))
@@ -30,7 +24,7 @@ fn document(ran: &Ran) -> Value {
 }
 
 fn ours_json(sandbox: &Sandbox, line: &str) -> Value {
-    let ran = ours(sandbox, &format!("{line} --output-format=json"));
+    let ran = sandbox.fio(&format!("{line} --output-format=json"));
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
     document(&ran)
 }
@@ -106,7 +100,7 @@ fn fractions_are_parsed_and_an_invalid_unit_is_refused_with_its_position() {
     if let Some(theirs) = theirs(&sandbox, &format!("{job} --size=1.5m --output-format=json")) {
         assert!(theirs.code != Some(0) || bytes(&document(&theirs)) == 0, "{theirs:?}");
     }
-    let refused = ours(&sandbox, "--name=x --ioengine=null --size=1m --bs=4kfoo");
+    let refused = sandbox.fio("--name=x --ioengine=null --size=1m --bs=4kfoo");
     assert_eq!(refused.code, Some(1));
     let pointed = refused.err.lines().find(|line| line.contains("^^^")).expect("a mark");
     let text = refused.err.lines().find(|line| line.contains("4kfoo") && line.contains('|')).expect("the line");
@@ -215,7 +209,7 @@ fn a_read_job_does_not_truncate_a_file() {
     let sandbox = Sandbox::new();
     let line = "--name=r --rw=read --filename=u --size=64k";
     let path = sandbox.write("u", "precious");
-    assert_eq!(ours(&sandbox, line).code, Some(1));
+    assert_eq!(sandbox.fio(line).code, Some(1));
     assert_eq!(fs::read(&path).expect("the file"), b"precious");
     if let Some(theirs) = theirs(&sandbox, line) {
         assert_eq!(theirs.code, Some(0));
@@ -245,7 +239,7 @@ fn a_mounted_device_is_identified_by_its_number_and_refused_with_an_error() {
         .collect();
     for (rw, path) in &jobs {
         let line = format!("--name=a {job} --rw={rw} --filename={path} --overwrite_signature=ext4");
-        let ran = ours(&sandbox, &line);
+        let ran = sandbox.fio(&line);
         assert_eq!((ran.code, ran.err.contains("is mounted at")), (Some(1), true), "{line}: {}", ran.err);
     }
     assert_eq!(disk.content(), before);
@@ -268,7 +262,7 @@ fn status_intervals_can_be_read_line_by_line() {
     let sandbox = Sandbox::new();
     let line = "--name=a --ioengine=null --rw=randread --bs=4k --size=1g --time_based --runtime=2 --rate_iops=2000 \
                 --status-interval=500ms";
-    let ran = ours(&sandbox, &format!("{line} --output-format=jsonl"));
+    let ran = sandbox.fio(&format!("{line} --output-format=jsonl"));
     let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(lines.len() >= 2 && lines[0]["type"] == "interval", "{ran:?}");
     assert_eq!(lines[lines.len() - 1]["type"], "result");
@@ -276,7 +270,7 @@ fn status_intervals_can_be_read_line_by_line() {
     let line = line.replace("500ms", "1");
     let Some(theirs) = theirs(&sandbox, &format!("{line} --output-format=json")) else { return };
     assert!(serde_json::from_str::<Value>(&theirs.out).is_err(), "fio writes several documents in sequence");
-    let ran = ours(&sandbox, &format!("{line} --output-format=json"));
+    let ran = sandbox.fio(&format!("{line} --output-format=json"));
     let documents = serde_json::Deserializer::from_str(&ran.out).into_iter::<Value>();
     let documents: Result<Vec<Value>, _> = documents.collect();
     assert!(documents.expect("JSON").len() >= 2, "the same here with `json`");
@@ -387,7 +381,7 @@ fn exit_codes_are_fios() {
         ("--cmdhelp=nosuch", 1, 0),
     ];
     for (line, code, fios) in cases {
-        let ran = ours(&sandbox, line);
+        let ran = sandbox.fio(line);
         assert_eq!(ran.code, Some(*code), "{line}: {ran:?}");
         // A failure has a reason on stderr, and a success prints nothing there.
         assert_eq!(ran.err.is_empty(), *code == 0, "{line}: {ran:?}");
@@ -422,7 +416,7 @@ fn debug_io_prints_each_io_in_fios_lines_and_notes_what_is_missing() {
         "--debug=io,job:1 --name=x --numjobs=2 --size=8k --ioengine=null",
         "--debug=io --name=x --size=8k --rw=trim --ioengine=null",
     ] {
-        let ran = ours(&sandbox, job);
+        let ran = sandbox.fio(job);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{job}");
         let of_ours = lines(&ran);
         assert!(of_ours.iter().any(|(step, _)| step == "complete"), "{job}: {ran:?}");
@@ -441,7 +435,7 @@ fn debug_io_prints_each_io_in_fios_lines_and_notes_what_is_missing() {
         }
     }
     // With several in flight, each completes once, after it was issued.
-    let ran = ours(&sandbox, "--debug=io --name=x --size=64k --filename=h --rw=randrw --ioengine=libaio --iodepth=4");
+    let ran = sandbox.fio("--debug=io --name=x --size=64k --filename=h --rw=randrw --ioengine=libaio --iodepth=4");
     let mut open = Vec::new();
     for line in ran.out.lines().filter(|line| line.starts_with("io ")) {
         let (step, what) = line.split_once(": ").expect("a step");
@@ -456,12 +450,12 @@ fn debug_io_prints_each_io_in_fios_lines_and_notes_what_is_missing() {
     }
     assert_eq!((ran.code, open.len()), (Some(0), 0), "{ran:?}");
 
-    let ran = ours(&sandbox, "--debug=mutex,time --name=x --size=8k --ioengine=null");
+    let ran = sandbox.fio("--debug=mutex,time --name=x --size=8k --ioengine=null");
     let note = "note: `--debug=mutex,time` prints nothing; the results hold what was done\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), note));
-    let ran = ours(&sandbox, "--debug=help");
+    let ran = sandbox.fio("--debug=help");
     assert!(ran.code == Some(0) && ran.out.starts_with("fio: dumping debug options:process,file,io,"), "{ran:?}");
-    let ran = ours(&sandbox, "--client=127.0.0.1 --debug=io --name=x --size=8k --ioengine=null");
+    let ran = sandbox.fio("--client=127.0.0.1 --debug=io --name=x --size=8k --ioengine=null");
     assert!(ran.code == Some(1) && !ran.err.is_empty(), "{ran:?}");
 }
 
@@ -479,7 +473,7 @@ fn aligned_blocks_that_come_again_are_verified() {
     ] {
         let sandbox = Sandbox::new();
         let line = line(words);
-        let run = |more: &str| ours(&sandbox, &format!("{line} {more}"));
+        let run = |more: &str| sandbox.fio(&format!("{line} {more}"));
         let ran = run("");
         let jobs = document(&ran)["jobs"].clone();
         let ios = |op: &str| jobs[0][op]["total_ios"].as_u64().expect("a count");
@@ -495,7 +489,7 @@ fn aligned_blocks_that_come_again_are_verified() {
         fs::write(sandbox.path("n"), content).expect("the file");
         assert_eq!(run("--verify_only=1").code, Some(1), "{words}");
     }
-    let ran = ours(&Sandbox::new(), "--name=j --rw=randwrite --size=64k --verify=md5 --bs=16k --ba=8k");
+    let ran = Sandbox::new().fio("--name=j --rw=randwrite --size=64k --verify=md5 --bs=16k --ba=8k");
     assert!(ran.code == Some(1) && ran.err.contains("may begin within another"), "{ran:?}");
 }
 
@@ -504,7 +498,7 @@ fn aligned_blocks_that_come_again_are_verified() {
 fn files_that_fio_leaves_out_are_refused_or_empty() {
     let run = |words: &str| {
         let sandbox = Sandbox::new();
-        let ran = ours(&sandbox, &format!("--name=j --filename=n --size=256k {words}"));
+        let ran = sandbox.fio(&format!("--name=j --filename=n --size=256k {words}"));
         (ran, fs::metadata(sandbox.path("n")).ok().map(|metadata| metadata.len()))
     };
     for rw in ["read", "rw", "write"] {
@@ -529,7 +523,7 @@ fn no_space_is_allocated_for_a_file_that_is_created_on_open() {
         for fallocate in ["posix", "native"] {
             let sandbox = Sandbox::new();
             let line = format!("--name=j --filename=n --rw=write --size=50000 --fallocate={fallocate} {words}");
-            ours(&sandbox, &line).assert_code(0);
+            sandbox.fio(&line).assert_code(0);
             assert_eq!(fs::metadata(sandbox.path("n")).expect("the file").len(), length, "{line}");
         }
     }
@@ -541,12 +535,12 @@ fn a_file_that_existed_is_kept_and_one_that_is_only_verified_is_laid_out() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("a"), vec![0; 1 << 20]).unwrap();
     for file in ["a", "n"] {
-        let ran = ours(&sandbox, &format!("--name=j --filename={file} --rw=randwrite --size=64k --unlink=1"));
+        let ran = sandbox.fio(&format!("--name=j --filename={file} --rw=randwrite --size=64k --unlink=1"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
     assert_eq!(fs::metadata(sandbox.path("a")).unwrap().len(), 1 << 20, "it existed before");
     assert!(fs::metadata(sandbox.path("n")).is_err(), "the run created it");
-    let ran = ours(&sandbox, "--name=j --filename=v --rw=randwrite --size=64k --verify=null --verify_only=1");
+    let ran = sandbox.fio("--name=j --filename=v --rw=randwrite --size=64k --verify=null --verify_only=1");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let data = fs::read(sandbox.path("v")).unwrap();
     assert!(data.len() == 64 << 10 && data.iter().any(|byte| *byte != 0), "it is laid out");

@@ -7,11 +7,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 
-fn ours(sandbox: &Sandbox, line: &str) -> Ran {
-    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    sandbox.run(&words)
-}
-
 fn theirs(sandbox: &Sandbox, line: &str) -> Option<Ran> {
     real_fio(sandbox, line).map(|mut command| Ran::of(command.output().expect("fio starts")))
 }
@@ -50,7 +45,7 @@ fn priorities_have_fios_keys_and_sum_to_the_total() {
                 "{JOB} --ioengine={engine}{more} --prioclass=2 --prio=4 --cmdprio_percentage=30 --cmdprio_class=2 \
                  --cmdprio=1 --output-format=json+"
             );
-            let ran = ours(&sandbox, &line);
+            let ran = sandbox.fio(&line);
             assert_eq!(ran.err, "", "{line}");
             let us = document(&ran);
             let read = &us["jobs"][0]["read"];
@@ -85,14 +80,14 @@ fn a_single_priority_is_not_listed_and_sizes_have_separate_shares() {
     let sandbox = Sandbox::new();
     sandbox.data_file("f", 1 << 20);
     let line = format!("{JOB} --ioengine=libaio --cmdprio_percentage=100 --cmdprio_class=3 --output-format=json");
-    let read = document(&ours(&sandbox, &line))["jobs"][0]["read"].clone();
+    let read = document(&sandbox.fio(&line))["jobs"][0]["read"].clone();
     assert!(read.get("prios").is_none(), "{read}");
     if let Some(them) = theirs(&sandbox, &line).map(|ran| document(&ran)) {
         assert!(them["jobs"][0]["read"].get("prios").is_none());
     }
     let split = "--name=a --filename=f --rw=randread --bssplit=4k/50:8k/50 --size=1m --iodepth=4 --norandommap \
                  --ioengine=libaio --cmdprio_bssplit=4k/50/2/1:4k/50/2/2:8k/10/3/0 --output-format=json,normal";
-    let ran = ours(&sandbox, split);
+    let ran = sandbox.fio(split);
     for text in [ran.out.clone()].into_iter().chain(theirs(&sandbox, split).map(|ran| ran.out)) {
         for (class, level) in [(0, 0), (2, 1), (2, 2), (3, 0)] {
             let head = format!("clat prio {class}/{level}");
@@ -120,7 +115,7 @@ fn logs_have_the_priority_of_each_io_in_fios_column() {
             println!("skipped: real time needs privilege");
             continue;
         }
-        let ran = ours(&sandbox, &format!("{job}{more} --write_lat_log=us"));
+        let ran = sandbox.fio(&format!("{job}{more} --write_lat_log=us"));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{more}");
         let found = by_priority(&sandbox, "us_lat.1.log");
         assert_eq!(found.keys().collect::<Vec<_>>(), ours_has, "{more}");
@@ -132,10 +127,9 @@ fn logs_have_the_priority_of_each_io_in_fios_column() {
         }
     }
     // Compressed logs hold it too.
-    let ran =
-        ours(&sandbox, &format!("{job} --cmdprio_class=2 --log_prio=1 --log_store_compressed=1 --write_lat_log=z"));
+    let ran = sandbox.fio(&format!("{job} --cmdprio_class=2 --log_prio=1 --log_store_compressed=1 --write_lat_log=z"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let ran = ours(&sandbox, "--inflate-log=z_lat.1.log.fz");
+    let ran = sandbox.fio("--inflate-log=z_lat.1.log.fz");
     assert!(ran.out.contains(", 0x4002\n") && ran.out.contains(", 0x4004\n"), "{ran:?}");
 }
 
@@ -147,7 +141,7 @@ fn priorities_that_fio_refuses_or_ignores_are_refused() {
         ("--ioengine=psync --cmdprio_percentage=10", "gives single I/Os no priority"),
         ("--ioengine=libaio --cmdprio_bssplit=4k/10/2/9", "from 0 to 7"),
     ] {
-        let ran = ours(&sandbox, &format!("--name=a --size=1m {more}"));
+        let ran = sandbox.fio(&format!("--name=a --size=1m {more}"));
         assert_eq!(ran.code, Some(1), "{more}");
         assert!(ran.err.contains(needle), "{more}: {}", ran.err);
     }

@@ -14,22 +14,9 @@ use trueio_run::{Access, may_use};
 const NOBODY: UserPlan = UserPlan { uid: 65_534, gid: 65_533 };
 const AS_NOBODY: &str = "--uid=65534 --gid=65533";
 
-fn fio(sandbox: &Sandbox, line: &str) -> Ran {
-    let mut words = vec!["fio"];
-    words.extend(line.split_whitespace());
-    sandbox.run(&words)
-}
-
-#[track_caller]
-fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
-    let ran = fio(sandbox, line);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
-    ran
-}
-
 #[track_caller]
 fn refused(sandbox: &Sandbox, line: &str, words: &str) {
-    let ran = fio(sandbox, line);
+    let ran = sandbox.fio(line);
     assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
     let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(words), "{line}\n{}", ran.err);
@@ -79,10 +66,10 @@ fn files_are_created_and_io_is_done_as_the_jobs_user() {
         let name = engine.name();
         let job = format!("--name={name} --ioengine={name} --rw=write --bs=4k --size=64k");
         let line = format!("{job} --directory={home}");
-        succeeds(&sandbox, &format!("{line} {AS_NOBODY}"));
+        sandbox.fio_done(&format!("{line} {AS_NOBODY}"));
         let made = fs::metadata(format!("{home}/{name}.0.0")).expect("it is kept");
         assert_eq!((made.uid(), made.gid(), made.len()), (NOBODY.uid, NOBODY.gid, 1 << 16), "{name}");
-        succeeds(&sandbox, &format!("{line} {AS_NOBODY} --rw=randread"));
+        sandbox.fio_done(&format!("{line} {AS_NOBODY} --rw=randread"));
         if engine == EngineKind::Mmap {
             // Writes to a mapping do not clear the bit.
             continue;
@@ -90,14 +77,14 @@ fn files_are_created_and_io_is_done_as_the_jobs_user() {
         let path = PathBuf::from(format!("{home}/marked-{name}"));
         for (who, stays) in [("", true), (AS_NOBODY, false)] {
             marked(&path);
-            succeeds(&sandbox, &format!("{job} --filename={} {who}", path.display()));
+            sandbox.fio_done(&format!("{job} --filename={} {who}", path.display()));
             assert_eq!(is_marked(&path), stays, "{name} {who}");
         }
     }
     let names = "--ioengine=filecreate --nrfiles=3 --filesize=4k --name=n";
-    succeeds(&sandbox, &format!("{names} --directory={home} {AS_NOBODY}"));
+    sandbox.fio_done(&format!("{names} --directory={home} {AS_NOBODY}"));
     // Only the group, in a directory that permits it.
-    succeeds(&sandbox, &format!("--name=g --rw=write --size=4k --directory={home} --gid={}", NOBODY.gid));
+    sandbox.fio_done(&format!("--name=g --rw=write --size=4k --directory={home} --gid={}", NOBODY.gid));
     let made = fs::metadata(format!("{home}/g.0.0")).expect("it is kept");
     assert_eq!((made.uid(), made.gid()), (0, NOBODY.gid));
 }
@@ -112,9 +99,7 @@ fn other_jobs_and_the_evidence_keep_their_rights() {
     marked(&marked_path);
     let home = home.path().display();
     let roots = format!("--filename={} --rw=write --size=64k", marked_path.display());
-    let ran = succeeds(
-        &sandbox,
-        &format!(
+    let ran = sandbox.fio_done(&format!(
             "--output-format=json --name=a --directory={home} --rw=randwrite --size=64k --unlink=1 --numjobs=2 --verify=crc32c \
              --verify_async=2 {AS_NOBODY} --name=b {roots} --name=c {roots} --stonewall"
         ),
@@ -144,9 +129,9 @@ fn other_jobs_and_the_evidence_keep_their_rights() {
     assert_eq!(ours.1, theirs.1);
     // The program runs as that user, and this process ends it.
     let program = "--name=p --ioengine=exec --allow-exec";
-    succeeds(&sandbox, &format!("{program} --program=id --arguments=-u {AS_NOBODY}"));
+    sandbox.fio_done(&format!("{program} --program=id --arguments=-u {AS_NOBODY}"));
     assert_eq!(fs::read_to_string(sandbox.path("p.stdout")).expect("it is ours").trim(), "65534");
-    succeeds(&sandbox, &format!("{program} --program=sleep --arguments=1000 --runtime=1 {AS_NOBODY}"));
+    sandbox.fio_done(&format!("{program} --program=sleep --arguments=1000 --runtime=1 {AS_NOBODY}"));
 }
 
 /// Goal: a file that the job's user may not use is refused before anything is created, with the user and the path:
@@ -166,7 +151,7 @@ fn files_without_permission_of_the_jobs_user_are_refused_by_name() {
     }
     assert_eq!(fs::read(&secret).expect("it is ours"), [7; 1 << 16]);
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).expect("it is ours");
-    succeeds(&sandbox, &format!("{line} --rw=read"));
+    sandbox.fio_done(&format!("{line} --rw=read"));
     refused(&sandbox, &format!("{line} --rw=write"), "may not write");
     let roots = home.path().join("roots");
     fs::create_dir(&roots).expect("a directory");
