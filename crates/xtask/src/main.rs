@@ -9,6 +9,7 @@ mod ci;
 mod cluster;
 mod commits;
 mod deny;
+mod dependencies;
 mod dist;
 mod dist_folder;
 mod duckdb;
@@ -74,8 +75,8 @@ cargo xtask sanitize                crates/direct and crates/engine under Miri a
 cargo xtask arm                     content and checksums of crates/engine on an emulated 64-bit Arm processor (Neon)
 cargo xtask fuzz [TARGET] [--hours N]  the fuzz targets from their kept corpora (nightly compiler), each for N
                                     hours (default: a minute)
-cargo xtask deny                    dependencies against deny.toml: advisories, licences, duplicate versions,
-                                    sources (needs cargo-deny)
+cargo xtask deny                    dependencies against the table of docs/dependencies.md, and against deny.toml:
+                                    advisories, licences, duplicate versions, sources (needs cargo-deny)
 cargo xtask publish [STEP]          crates/direct as a package: features, oldest-compiler, public-api,
                                     dry-run, c-library (default: all)
 cargo xtask site [--write] [--self PROGRAM]  the documentation as a site in target/site/book (mdBook); a screenshot
