@@ -326,7 +326,7 @@ impl Member {
         }
     }
 
-    /// Collects a value of each rank on rank 0, which makes one of them; all ranks return that one, equal to the last bit. Nothing is sent
+    /// Collects a value of each rank on rank 0, which combines them into one. All ranks return that one, equal to the last bit. Nothing is sent
     /// before rank 0 gets here. `within` is how much longer than an answer other ranks may take; `is_valid` is false for a value that no rank
     /// sends, which ends the run. `None`: the run is ending.
     pub fn combine<T: Serialize + DeserializeOwned, R: Serialize + DeserializeOwned>(

@@ -1,8 +1,7 @@
-//! Numbers and texts with ranges: a message of another rank that leaves one of them is not read.
+//! Numbers and texts with ranges: a message of another rank with a value outside of its range is rejected.
 //!
-//! A rank has the token, and still may run another build, have a broken disk under its program, or be somebody else's. So a value that
-//! rank 0 computes with, waits for, allocates by or prints has a type whose range makes that safe, and the range is checked where
-//! the message is parsed.
+//! A rank with the token may still run another build, or a damaged program, or be under an attacker's control. So each value with which rank 0
+//! computes, and each size, time and text from a rank, has a type with a safe range. The range is checked where the message is parsed.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,7 +1,7 @@
-//! What a comparison decides of limits (`--fail-if`): `p99 > +5%`, `IOPS < 95%`, `cpu > 1.10x`, `p99 > 10ms`.
+//! Judges limits (`--fail-if`) by a comparison: `p99 > +5%`, `IOPS < 95%`, `cpu > 1.10x`, `p99 > 10ms`.
 //!
-//! A relative limit names a change of a side against the first that must not be. It is shown when the whole interval of the ratio lies
-//! beyond the threshold, shown absent when all of it lies on this side of it, and cannot be decided otherwise: a gate that fails on a
+//! A relative limit states a change, compared with the first side, that must not occur. The change is shown if the whole interval of the ratio
+//! lies beyond the threshold, and shown not to occur if none of the interval does. Otherwise the limit cannot be decided: a gate on a
 //! point estimate fails on noise. An absolute limit is judged from the slices of a side, which must be confirmed.
 //!
 //! Several conditions and sides share the allowed error as the comparison's metrics do: each condition is wrong
@@ -13,12 +13,12 @@ use trueio_model::{
 };
 use trueio_stats::hodges_lehmann;
 
-/// The metric of a name.
+/// Returns the metric with this name.
 pub fn metric_of(name: &str) -> Option<Metric> {
     LimitFigure::named(name).and_then(LimitFigure::metric)
 }
 
-/// The names of all metrics, for a hint.
+/// Returns the names of all metrics, for a hint.
 pub fn metric_names() -> String {
     Metric::ALL.map(|metric| metric.name()).join(", ")
 }
@@ -71,7 +71,7 @@ fn is_side(wanted: &str, name: &str, index: usize) -> bool {
     wanted == name || wanted.eq_ignore_ascii_case(&side_letter(index))
 }
 
-/// Returns what a limit comes to on the sides of a part that it concerns: the one that it names, else each but the first.
+/// Judges a limit on the sides that it concerns: the side that it names, else each but the first.
 pub(crate) fn judge(limit: &Limit, comparison: &Comparison, part: &Part) -> Vec<GateResult> {
     let is_concerned = |index: usize, side: &Side| match &limit.load {
         Some(name) => is_side(name, &side.name, index),
@@ -162,13 +162,13 @@ fn relative(limit: &Limit, share: f64, comparison: &Comparison, part: &Part) -> 
         .collect()
 }
 
-/// A ratio as a change with its interval; as its least if the interval does not show its size.
+/// Formats a ratio as a change with its interval; if the interval is too wide for a size, as the least change that it shows.
 fn changes(ratio: &Ratio) -> String {
     let typical = ratio.least().map_or_else(|| change(ratio.estimate), |least| format!("at least {}", change(least)));
     format!("{typical}, between {} and {}", change(ratio.low), change(ratio.high))
 }
 
-/// A ratio as a change: `+5.2 %`.
+/// Formats a ratio as a change: `+5.2 %`.
 pub fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if !percent.is_finite() {
@@ -179,7 +179,7 @@ pub fn change(ratio: f64) -> String {
         p if p >= 9.995 => 1,
         _ => 2,
     };
-    // −0.00 is nothing.
+    // −0.00 is printed without its sign.
     let text = format!("{percent:+.digits$}");
     let text = if text.trim_start_matches(['+', '-']).chars().all(|c| c == '0' || c == '.') {
         text.replace(['+', '-'], "±")
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_whose_size_is_unsure_is_at_least_its_least() {
+    fn a_change_with_a_wide_interval_is_given_by_its_least_size() {
         let of = |estimate, low, high| changes(&Ratio { estimate, low, high, alpha: 0.05, p: None, pair_count: 6 });
         assert_eq!(of(3.74, 1.16, 16.8), "at least +16.0 %, between +16.0 % and +1580 %");
         assert_eq!(of(0.9, 0.88, 0.93), "−10.0 %, between −12.0 % and −7.00 %");

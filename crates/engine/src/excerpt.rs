@@ -15,7 +15,7 @@ use trueio_model::{ContentKind, JobPlan, OpKind, mix64, worker_seed};
 /// Bytes of a write that are made and fingerprinted: the smallest block that deduplicating stores compare.
 const PIECE_BYTES: usize = 4096;
 
-/// I/Os that are passed over at most.
+/// Largest number of I/Os that are skipped.
 const SKIPPED_MAX: usize = 1 << 20;
 
 /// The first I/Os of a worker.
@@ -38,7 +38,7 @@ impl Excerpt {
             }
             return excerpt;
         }
-        // What an earlier job did is generated, too, and passed over.
+        // I/Os of an earlier job are generated, too, and skipped.
         let skipped = plan.skipped_ios.min(usize::MAX as u64) as usize;
         let is_drawn = skipped <= SKIPPED_MAX && plan.replay.is_none() && plan.zones.is_none();
         if !is_drawn || !plan.engine.touches_files() || plan.files.is_empty() {
@@ -76,7 +76,7 @@ impl Excerpt {
     }
 }
 
-/// Returns a number that equal bytes have in common, and others hardly ever.
+/// Returns a fingerprint: equal bytes have equal ones, and different bytes almost never do.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |state, chunk| {
         let mut word = [0; 8];

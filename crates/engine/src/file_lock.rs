@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct FileLock {
     state: Mutex<LockState>,
     changed: Condvar,
-    /// How many queue; may be looked at without the state.
+    /// Number of workers in the queue; may be read without locking the state.
     waiting: AtomicUsize,
 }
 
@@ -30,7 +30,7 @@ struct LockState {
 
 impl FileLock {
     fn state(&self) -> MutexGuard<'_, LockState> {
-        // No state is left half changed.
+        // A panic leaves no partial change behind, so a poisoned lock is usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl FileLock {
         }
         state.queue.pop_front();
         self.waiting.store(state.queue.len(), Relaxed);
-        // The next may share it.
+        // The next worker in the queue may share the lock.
         self.changed.notify_all();
         true
     }

@@ -140,7 +140,7 @@ pub fn parse_job_file(path: &str, text: &str) -> Result<JobFile, Box<JobFileErro
 struct Reader<'a> {
     path: &'a str,
     text: &'a str,
-    /// Where each line begins. To count the lines before each option would take the square of the file's length.
+    /// Where each line begins. Counting the lines before each option would take time in proportion to the square of the file's length.
     line_starts: Vec<usize>,
     problems: Vec<Problem>,
     limits: Vec<Limit>,

@@ -1,15 +1,15 @@
-//! A plan becomes a record.
+//! Runs a plan and returns its record.
 //!
 //! [`run`] carries out a [`Plan`], phase by phase: prepares the files, watches the disks
-//! idle, starts the workers together, waits, counts again, and lets the evidence judge. Whatever
-//! happens (a signal, a full disk, an I/O error, a worker that panics) there is a record, with
-//! everything measured until then, and no file of ours is left.
+//! idle, starts the workers together, waits, reads the counters again, and judges the evidence. Whatever
+//! happens (a signal, a full disk, an I/O error, a worker that panics), the result is a record with
+//! everything measured until then, and no created file is left.
 //!
 //! Files that are to be removed have no name as soon as they are created: they are created under
 //! a new name, opened, and unlinked at once, and every later open goes through the descriptor. The
 //! kernel frees them when the process is gone, even if it was killed.
 //!
-//! Cannot do: plan, print, store. Those are others' work; progress goes to an [`Observer`].
+//! Cannot do: plan, print, store. Other crates do; progress goes to an [`Observer`].
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -143,15 +143,15 @@ fn with_accepted_here(mut checks: Vec<String>) -> Vec<String> {
     checks
 }
 
-/// Runs a plan. Never fails: what went wrong stands in the record's outcome.
+/// Runs a plan. Never fails: the record's outcome holds the error.
 ///
 /// `stop` ends the run early when it becomes true; [`watch_signals`] gives one that signals set.
 pub fn run(request: Request, stop: &AtomicBool, observer: &mut dyn Observer) -> RunRecord {
     run_looking_again(request, Duration::ZERO, stop, observer)
 }
 
-/// [`run`], after which disturbed phases are measured once more, for at most `limit` together, if they are most of the
-/// phases; with a limit of zero never.
+/// Runs a plan as [`run`] does. If most phases were disturbed, the disturbed ones are measured once more, for at most `limit` in all; a
+/// limit of zero measures none again.
 pub fn run_looking_again(
     request: Request,
     limit: Duration,
@@ -235,8 +235,8 @@ impl<'a> Session<'a> {
         &self.record
     }
 
-    /// From now on the contradictions of these checks only make a phase suspect, instead of those that the plan named:
-    /// for phases that exercise what the checks object to. Those of [`ACCEPT_VARIABLE`] remain.
+    /// Sets the checks whose contradictions only make later phases suspect; replaces those of the plan. For phases that do on purpose what
+    /// the checks contradict. The checks of [`ACCEPT_VARIABLE`] remain.
     pub fn accept(&mut self, checks: &[String]) {
         self.record.plan.accepted_checks = with_accepted_here(checks.to_vec());
     }
@@ -391,13 +391,13 @@ impl<'a> Session<'a> {
         self.record.phases.push(phase);
     }
 
-    /// The record of a run that ended like this.
+    /// Returns the record of a run with this outcome.
     pub fn finish(mut self, outcome: Outcome) -> RunRecord {
         self.record.outcome = outcome;
         self.record
     }
 
-    /// All phases, in order, kept in the record.
+    /// Runs all phases in order, and adds them to the record.
     fn run_all(&mut self, observer: &mut dyn Observer) -> Result<(), Outcome> {
         let mut failure = None;
         for index in 0..self.phase_count() {

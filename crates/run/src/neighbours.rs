@@ -1,13 +1,13 @@
-//! Looks for I/O of other processes: before a phase, to wait until they are done, and during it, for the display.
+//! Looks for I/O of other processes: before a phase, to wait until it ends, and during it, for the display.
 //!
-//! Reads `/sys/block/<disk>/stat` of the disks under the targets; before a phase also of those of a loop device's file. Before a phase everything
-//! that they count is others' I/O.
-//! During a phase that only reads, writes are; in one that only writes past the page cache, reads are; in one that only reads
-//! past the page cache, reads beyond its own. Who did it is read from a trace of the disks' requests; without one, the control group is named
-//! whose count of bytes on these disks (`io.stat`, version 2) grew most. `/proc/PID/io` is no evidence: it counts all disks, page cache and
-//! children that were waited for.
+//! Reads `/sys/block/<disk>/stat` of the disks under the targets, and before a phase also of the disks below a loop device's file. Before a
+//! phase, all I/O that they count belongs to other processes. During a phase, this much belongs to them: if the phase only reads, all writes;
+//! if it only writes past the page cache, all reads; if it only reads past the page cache, the reads beyond its own bytes.
 //!
-//! Cannot see: I/O in the same direction as a job that writes; programs, without the right to trace. What is announced here
+//! A trace of the disks' requests shows which program did it. Without a trace, the control group is reported whose count of bytes on these
+//! disks (`io.stat`, version 2) grew most. `/proc/PID/io` is not used: it counts all disks, the page cache, and children that have ended.
+//!
+//! Cannot see: I/O in the same direction as a job that writes; without the right to trace, the program. What is displayed here
 //! changes no verdict: `foreign_io` judges the phase.
 //!
 //! Thresholds: idle is a second with fewer than [`IDLE_REQUEST_COUNT_MAX`] requests and the disks busy for less than 5 % of
@@ -299,9 +299,9 @@ mod tests {
         }
     }
 
-    /// Goal: write-back is named by what it does and by the program that wrote, with the name that it had then, though it has ended and a thread of the kernel
-    /// submits the requests. Method: on a private disk, a shell runs `dd` through the page cache, has the pages written, and becomes `sleep`; then a shell
-    /// that writes itself becomes `sleep`.
+    /// Goal: write-back is reported with the program that wrote the pages, by the name that it had then, even if it has ended and a thread of
+    /// the kernel submits the requests. Method: on a private disk, a shell runs `dd` through the page cache, syncs, and becomes `sleep`; then a
+    /// shell that writes a file itself becomes `sleep`.
     #[test]
     fn write_back_is_named_by_the_program_that_wrote_and_not_by_what_it_became() {
         let system = System::live();

@@ -42,7 +42,7 @@ impl Reached {
         jobs.into_iter()
     }
 
-    /// Returns the first I/O of a job that follows another one, and the one after its last.
+    /// Returns the range of I/Os of a job that follows another one: its first, and the one after its last.
     fn range(&self, follow: &Follow) -> (u64, u64) {
         let by_rank = self.by_job.get(&follow.job).map_or(&[][..], |by_rank| by_rank);
         let of_rank = by_rank.get(follow.rank as usize).copied().unwrap_or(0);

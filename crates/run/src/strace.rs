@@ -1,8 +1,8 @@
-//! A phase under strace, to repeat what was measured so, and to know what strace costs.
+//! Runs a phase under strace, to repeat measurements that were made under it, and to measure its cost.
 //!
 //! `strace -f -tt -o /dev/null -p PID` follows this process from just before the measured part to just
-//! after it. What strace would have written to a file it writes to nowhere: that makes it a little cheaper
-//! than one that keeps its output.
+//! after it. Its output is discarded, so it costs slightly less than a strace that
+//! writes a file.
 //!
 //! Source: strace(1); ptrace(2), prctl(2) (`PR_SET_PTRACER`, for kernels where Yama restricts tracing).
 
@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long strace may take to attach, and to let go.
+/// How long strace may take to attach, and to detach.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -34,12 +34,12 @@ impl Strace {
     /// Starts it and waits until it follows all of these threads.
     ///
     /// # Errors
-    /// It could not be started or may not follow us; its own words. It is gone then.
+    /// strace could not be started, or may not trace this process: its message. It has ended by then.
     pub(crate) fn attach(threads: &[i32]) -> Result<Self, String> {
         may_be_followed(true);
         let mut command = Command::new("strace");
         command.args(["-f", "-tt", "-q", "-o", "/dev/null", "-p", &std::process::id().to_string()]);
-        // In a group of its own: a Ctrl-C is for us, and we let strace go then.
+        // In a process group of its own: Ctrl-C reaches only this process, which then ends strace.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|error| format!("`strace` cannot be started ({error})"))?;
         let mut strace = Self { child };
@@ -62,7 +62,7 @@ impl Strace {
         }
     }
 
-    /// Lets this process go on alone.
+    /// Detaches strace and waits for its end.
     pub(crate) fn detach(mut self) {
         self.end();
     }
@@ -94,7 +94,7 @@ impl Drop for Strace {
     }
 }
 
-/// Lets a child follow its parent where Yama allows only the other way round; elsewhere it does nothing.
+/// Permits a child to trace its parent, which Yama forbids by default; without Yama it has no effect.
 fn may_be_followed(by_any: bool) {
     const ANY: libc::c_ulong = libc::c_ulong::MAX;
     // SAFETY: a plain call with integer arguments; a kernel without Yama refuses it.

@@ -1,7 +1,7 @@
 //! What a trend needs of a run: its figures and properties, stored in the history next to the record.
 //!
-//! A trend over many runs reads these few hundred bytes of each, not its record. The first trend after a run makes and stores the run's
-//! digest; a history that may not be written is read all the same, each time.
+//! A trend over many runs reads these few hundred bytes of each, not its record. The first trend after a run computes and stores the run's
+//! digest. If the history cannot be written, each trend computes it again.
 
 use super::figures::{Figure, of_record};
 use super::{Document, document, get};
@@ -101,7 +101,7 @@ pub(super) fn digests(store: &mut Store, entries: &[&Entry]) -> Result<Vec<Optio
         }
         digests.push(Some(digest));
     }
-    // They only save time: a history that is read-only, or locked by a run that is being stored, is still followed.
+    // An error is no failure: digests only save time, and the history may be read-only, or locked by a run that is being stored.
     if !made.is_empty() {
         let _ = store.add_digests(VERSION, &made);
     }

@@ -1,4 +1,4 @@
-//! The terminal of the live view: taken over, and given back on every way out.
+//! The terminal of the live view: taken over at the start, and restored however the program ends.
 
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
@@ -11,9 +11,9 @@ use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The other buffer, without a cursor.
+/// Switches to the alternate screen, without a cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
-/// Back, with a cursor and without colours.
+/// Switches back, with a cursor and without colours.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// True while the terminal is taken over.
@@ -21,7 +21,7 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 /// The settings of stdin before; absent if it is no terminal.
 static BEFORE: OnceLock<libc::termios> = OnceLock::new();
 
-/// Gives the terminal back, once. Only what a signal handler may call: write and tcsetattr.
+/// Restores the terminal, once. Makes only calls that a signal handler may make: write and tcsetattr.
 fn give_back() {
     if !IS_TAKEN.swap(false, Relaxed) {
         return;
@@ -35,10 +35,10 @@ fn give_back() {
     }
 }
 
-/// What Ctrl-Z types while the terminal is taken over.
+/// The byte that Ctrl-Z sends while the terminal is taken over.
 pub(super) const SUSPEND: u8 = 0x1a;
 
-/// A terminal that is taken over as long as this lives.
+/// A terminal that is taken over until this is dropped.
 pub(super) struct Screen {
     terminal: Terminal<Ansi>,
     has_keys: bool,
@@ -48,7 +48,7 @@ impl Screen {
     /// Takes the terminal over.
     ///
     /// # Errors
-    /// The kernel's.
+    /// A system call failed.
     pub(super) fn take() -> io::Result<Self> {
         let has_keys = without_echo()?;
         let before = std::panic::take_hook();
@@ -133,7 +133,7 @@ fn without_echo() -> io::Result<bool> {
     Ok(true)
 }
 
-/// Draws with the sequences that every terminal of the last decades has.
+/// Draws with escape sequences that all terminals support (ECMA-48).
 #[derive(Debug, Default)]
 struct Ansi {
     /// What the next flush writes: a frame is one call.

@@ -1,4 +1,4 @@
-//! Each check with a staged lie, and with an honest run.
+//! Each check with a staged false result, and with a correct run.
 
 use super::*;
 use crate::testing::{head, null_plan};

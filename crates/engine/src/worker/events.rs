@@ -1,4 +1,4 @@
-//! Handles what comes with time and not with an I/O: the ramp's end, the ends of intervals, the deadline.
+//! Handles events that are due at a time: the end of the ramp, the ends of intervals, the deadline.
 
 use super::{View, Worker, view};
 use crate::clock::Clock;

@@ -1,4 +1,4 @@
-//! Which part of a target a method writes, and which write comes to which position.
+//! The region of a target that a method writes, and the position of each write in it.
 //!
 //! Acknowledged writes are a prefix of the sequence numbers of a region. So the last acknowledged write to each position follows
 //! from one number, and a test needs no memory per write.
