@@ -27,7 +27,7 @@ export interface Answer {
 export interface AnsweredFigure {
   /** Why it is not confirmed, in a few words; empty if it is, or if the document does not contain the reason. */
   cause?: string;
-  /** The upper end. */
+  /** The upper end of that interval; `None` if there is none. */
   high?: number | null;
   /** False if it is withheld. */
   is_shown: boolean;
@@ -47,7 +47,7 @@ export interface AnsweredFigure {
   unit: string;
   /** Its value; `None` if it is withheld or unknown, or if the sample cannot support it. */
   value?: number | null;
-  /** Its word. */
+  /** Its mark: how far it can be trusted. */
   verdict: Mark;
 }
 
@@ -77,9 +77,9 @@ export interface AnsweredPhase {
   level: EvidenceLevel;
   /** The checks that object: the one that determines the word, then the others in the order of the record. */
   objections: Array<Objection>;
-  /** Its name. */
+  /** Name of the phase. */
   phase: string;
-  /** Its word. */
+  /** Its mark: how far it can be trusted. */
   verdict: Mark;
   /** The word with the finding that determines it: `disturbed: dd wrote 335 MiB`. */
   words: string;
@@ -637,7 +637,7 @@ export interface DisturbedSpan {
   cause: Cause;
   /** Its begin, in nanoseconds since the measured part began. */
   from_ns: number;
-  /** Its end. */
+  /** Its end, in nanoseconds since the measured part began. */
   until_ns: number;
   /** What was seen, in a few words: `others wrote 12 MiB`. */
   what: string;
@@ -708,7 +708,7 @@ export interface Estimate {
   high: number;
   /** Lower end of the interval. */
   low: number;
-  /** The figure. */
+  /** The figure, in the unit of the field that holds it. */
   value: number;
 }
 
@@ -846,7 +846,7 @@ export interface FilePlan {
   extends_from?: number | null;
   /** First byte of the region, in bytes. */
   offset_bytes: number;
-  /** Its path. */
+  /** Path of the file, as the plan opens it. */
   path: string;
   /** How it is prepared before the first phase that uses it. */
   prepare: Prepare;
@@ -973,7 +973,7 @@ export interface FoundLoad {
   brief: string;
   /** How much of the figure it can explain at most, in percent; `None` if unknown. */
   explained_percent?: number | null;
-  /** Its name. */
+  /** Name of the load, as the table prints it. */
   load: string;
 }
 
@@ -1309,7 +1309,7 @@ export interface JobSyscalls {
   calls?: Array<SyscallRow>;
   /** The job's name. */
   name?: string;
-  /** Its threads. */
+  /** Number of its workers' threads that were traced. */
   thread_count?: number;
 }
 
@@ -1317,7 +1317,7 @@ export interface JobSyscalls {
 export interface JudgedLimit {
   /** The limit as it was written. */
   condition: string;
-  /** The upper end. */
+  /** The upper end of that interval; `None` if there is none. */
   high?: number | null;
   /** The load; empty if no load has the figure. */
   load: string;
@@ -1478,7 +1478,7 @@ export type LogWindow = "mean" | "max" | "both";
 export interface LostRank {
   /** Its host's name; empty: it never connected. */
   host: string;
-  /** Its number. */
+  /** Number of the rank, from 0. */
   rank: number;
   /** Why: `its connection ended`. */
   reason: string;
@@ -1577,7 +1577,7 @@ export interface Objection {
   found?: string;
   /** True if the user accepted it. */
   is_accepted?: boolean;
-  /** Its outcome. */
+  /** What the check found. */
   outcome: CheckOutcome;
   /** The finding in one sentence. */
   sentence: string;
@@ -1601,7 +1601,7 @@ export interface OpRecord {
   io_count: number;
   /** Operations per second, with their interval; `None` as for the mean. */
   ios_per_s?: Estimate | null;
-  /** Their latencies. */
+  /** Histograms of their latencies, in nanoseconds. */
   latency: LatencySet;
   /** Mean of the total latency in nanoseconds, with its interval; `None` if the run is too short for one, and in records of earlier versions. */
   mean_latency_ns?: Estimate | null;
@@ -1792,7 +1792,7 @@ export interface PlanValue {
 
 /** What the figures of a record show about commits on its device. */
 export interface PowerLoss {
-  /** Their acknowledged writes. */
+  /** Acknowledged writes of these methods, in all cuts that count. */
   acknowledged: number;
   /** Their acknowledged writes at risk. */
   at_risk: number;
@@ -1925,7 +1925,7 @@ export interface RankSpan {
   io_count: number;
   /** How late the rank was at the agreed start, in nanoseconds; 0: it was there in time. */
   late_ns: number;
-  /** The rank. */
+  /** Number of the rank, from 0. */
   rank: number;
 }
 
@@ -2027,7 +2027,7 @@ export interface RequestPlaces {
 
 /** Requests of one kind, in the windows. */
 export interface RequestSum {
-  /** Their bytes. */
+  /** Bytes that they transfer. */
   bytes?: number;
   /** Requests that carry data. */
   count?: number;
@@ -2189,7 +2189,7 @@ export interface Side {
   latency: Histogram;
   /** The lowest evidence level. */
   level: EvidenceLevel;
-  /** Its name. */
+  /** Name of the side, which tables print. */
   name: string;
   /** The checks of these reasons, each once. */
   objections?: Array<Objection>;
@@ -2375,7 +2375,7 @@ export interface SyncOrder {
 export interface SyscallError {
   /** How many. */
   count?: number;
-  /** The error number. */
+  /** Error number, positive, as errno(3) lists it. */
   errno?: number;
 }
 
@@ -2531,7 +2531,7 @@ export interface ToolFacts {
   build: string;
   /** `trueio`. */
   name: string;
-  /** Its version. */
+  /** Version of the program, `MAJOR.MINOR.PATCH`. */
   version: string;
 }
 

@@ -22,7 +22,7 @@ pub enum FrameError {
     /// A frame that is too long.
     #[error("a message of {bytes} bytes was announced, and at most {limit} bytes are accepted")]
     TooLong {
-        /// Its length.
+        /// Length in its header, in bytes.
         bytes: u64,
         /// The largest accepted length.
         limit: u32,
@@ -30,7 +30,7 @@ pub enum FrameError {
     /// A message whose value would take too much memory.
     #[error("a message would take at least {bytes} bytes of memory, and at most {limit} bytes are kept")]
     TooLarge {
-        /// Its memory.
+        /// Memory that it needs, in bytes.
         bytes: u64,
         /// The largest accepted one.
         limit: u64,

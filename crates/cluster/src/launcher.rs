@@ -88,7 +88,7 @@ pub enum LauncherError {
     Late {
         /// What was requested.
         what: &'static str,
-        /// The limit.
+        /// How long was waited, in seconds.
         seconds: u64,
     },
     /// An answer that means failure, or is not understood.
@@ -155,7 +155,7 @@ pub struct Rendezvous {
     pub size: u32,
     /// Host name or address of rank 0.
     pub host: String,
-    /// Its port.
+    /// TCP port of rank 0, in host byte order.
     pub port: u16,
     /// The secret; empty: any process of this host may join.
     pub token: String,

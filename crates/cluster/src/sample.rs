@@ -26,9 +26,9 @@ pub struct JobSample {
     pub name: String,
     /// Its I/Os.
     pub ios: u64,
-    /// Their bytes.
+    /// Bytes that they transferred.
     pub bytes: u64,
-    /// Their latencies.
+    /// Their total latencies, in nanoseconds.
     pub latency: Histogram,
     /// I/Os in flight on average; `None` if it is not measured.
     pub depth: Option<f64>,
@@ -41,7 +41,7 @@ pub struct JobSample {
 /// A sample of another rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankSample {
-    /// The rank.
+    /// Number of the rank, from 0.
     pub rank: u32,
     /// Its host.
     pub host: String,

@@ -67,7 +67,7 @@ pub enum StarError {
         ranks: String,
         /// The callers that were not accepted; empty: none.
         refused: String,
-        /// The limit.
+        /// How long was waited, in seconds.
         seconds: u64,
     },
     /// Two processes have the same rank.
@@ -83,7 +83,7 @@ pub enum StarError {
         rank: u32,
         /// The addresses.
         tried: String,
-        /// The limit.
+        /// How long was waited, in seconds.
         seconds: u64,
         /// The last failure.
         reason: String,
@@ -101,11 +101,11 @@ pub enum StarError {
     /// The limit of open files is too small for the connections.
     #[error("rank 0 needs {wanted} open files for {size} ranks, and may have {most} (`ulimit -Hn`)")]
     Descriptors {
-        /// The ranks.
+        /// Number of ranks of the run.
         size: u32,
         /// What they need.
         wanted: u64,
-        /// The hard limit.
+        /// The hard limit of open files of this process (`RLIMIT_NOFILE`).
         most: u64,
     },
     /// Rank 0 cannot wait for connections.

@@ -25,7 +25,7 @@ pub struct Head {
     pub command: Vec<String>,
     /// The program.
     pub tool: ToolFacts,
-    /// The margin.
+    /// Relative difference that counts as none: 0.05 is 5 %.
     pub margin: f64,
 }
 

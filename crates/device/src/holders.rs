@@ -55,7 +55,7 @@ pub enum HolderKind {
     OpenForWriting {
         /// Its name.
         program: String,
-        /// Its ID.
+        /// Its process ID in this PID namespace.
         process: u32,
     },
     /// The kernel refuses a write lease on the file, and no process that can be read has it open.

@@ -24,7 +24,7 @@ pub(crate) const OVERLAY: u64 = 0x794c_7630;
 pub struct FileId {
     /// The device, as of `stat`.
     pub device: u64,
-    /// The inode.
+    /// Inode number, as stat(2) reports it.
     pub inode: u64,
 }
 

@@ -156,7 +156,7 @@ impl fmt::Display for TransferPart {
 pub struct Misaligned {
     /// The misaligned part; if several are, the first of address, length, offset.
     pub part: TransferPart,
-    /// Its value.
+    /// The address, or the length or offset in bytes.
     pub value: u64,
     /// The multiple that it must have, in bytes.
     pub needed_bytes: u32,

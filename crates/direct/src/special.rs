@@ -24,13 +24,13 @@ pub enum AtomicError {
     /// The length is not a power of two.
     #[error("the length of an atomic write, {length}, is not a power of two")]
     LengthNotPowerOfTwo {
-        /// The length.
+        /// The requested length, in bytes.
         length: usize,
     },
     /// The length is outside the limits of file and device.
     #[error("the length of an atomic write, {length}, is not between {min_bytes} and {max_bytes}")]
     LengthOutside {
-        /// The length.
+        /// The requested length, in bytes.
         length: usize,
         /// The smallest possible length.
         min_bytes: u32,
@@ -40,7 +40,7 @@ pub enum AtomicError {
     /// The offset is not a multiple of the length.
     #[error("the offset of an atomic write, {offset}, is not a multiple of its length, {length}")]
     OffsetNotNatural {
-        /// The offset.
+        /// The requested offset in the file, in bytes.
         offset: u64,
         /// The length, of which the offset must be a multiple.
         length: usize,
@@ -50,7 +50,7 @@ pub enum AtomicError {
     Torn {
         /// The offset of the write.
         offset: u64,
-        /// Its length.
+        /// The requested length, in bytes.
         length: usize,
         /// Number of bytes written.
         done: usize,

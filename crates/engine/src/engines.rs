@@ -130,7 +130,7 @@ pub fn hint_writes(file: &File, hint: WriteHint) -> io::Result<()> {
 /// A completed I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Its slot.
+    /// The slot of the queue that the I/O had, from 0 to the depth − 1.
     pub slot: u32,
     /// Bytes transferred, or the negative error number.
     pub result: i64,

@@ -45,7 +45,7 @@ pub enum TextError {
     /// More bytes than the limit.
     #[error("it is longer than {limit_bytes} bytes")]
     TooLong {
-        /// The limit.
+        /// The longest text that is read, in bytes.
         limit_bytes: u64,
     },
     /// A file with a default name that is a link or a pipe.

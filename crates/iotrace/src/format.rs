@@ -48,21 +48,21 @@ pub const COLUMNS: [(&str, bool); 10] = [
 /// One I/O of a trace; the fields are the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRow {
-    /// When it completed.
+    /// When it completed, in nanoseconds since its worker's measured part began.
     pub time_ns: u64,
-    /// Its worker.
+    /// Number of its worker in the run, from 1.
     pub worker: u32,
     /// The operation.
     pub op: OpKind,
-    /// Its file.
+    /// Index of its file in [`TracedJob::files`].
     pub file: u32,
-    /// Where.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// How much.
+    /// Requested length, in bytes.
     pub length: u32,
-    /// Submission latency.
+    /// From the start of submission to its end, in nanoseconds.
     pub slat_ns: u64,
-    /// Completion latency.
+    /// From the end of submission to completion, in nanoseconds.
     pub clat_ns: u64,
     /// When it was due.
     pub intended_ns: u64,
@@ -93,7 +93,7 @@ pub struct TracedJob {
 /// Rows of a worker that are missing, because the writer was slower than the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// The worker.
+    /// Number of the worker in the run, from 1.
     pub worker: u32,
     /// How many rows.
     pub rows: u64,

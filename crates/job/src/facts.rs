@@ -255,7 +255,7 @@ pub enum Identity {
     Inode {
         /// Number of its filesystem.
         device: u64,
-        /// Its inode number.
+        /// Inode number, as stat(2) reports it.
         inode: u64,
     },
     /// A missing file: a path that is the same for every spelling.

@@ -201,7 +201,7 @@ pub enum Rule {
     DepthOnBlockingEngine {
         /// The engine.
         engine: EngineKind,
-        /// The requested depth.
+        /// The requested depth, in I/Os.
         depth: u32,
     },
     /// Required direct I/O is not supported.
@@ -460,7 +460,7 @@ pub enum Rule {
     ProcessorNotThere {
         /// The option.
         option: &'static str,
-        /// Its number.
+        /// Number of the processor, as in `/sys/devices/system/cpu`.
         cpu: u32,
     },
     /// A node of memory that this machine does not have.
@@ -468,7 +468,7 @@ pub enum Rule {
     NodeNotThere {
         /// The option.
         option: &'static str,
-        /// Its number.
+        /// Number of the node, as in `/sys/devices/system/node`.
         node: u32,
         /// The existing ones.
         there: Vec<u32>,

@@ -61,9 +61,9 @@ impl RunAnswer {
 /// What was judged of a phase: its word, and why. Outputs read this and no checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnsweredPhase {
-    /// Its name.
+    /// Name of the phase.
     pub phase: String,
-    /// Its word.
+    /// Its mark: how far it can be trusted.
     pub verdict: Mark,
     /// The word with the finding that determines it: `disturbed: dd wrote 335 MiB`.
     pub words: String,
@@ -120,7 +120,7 @@ impl AnsweredPhase {
 pub struct Objection {
     /// The check's name.
     pub check: String,
-    /// Its outcome.
+    /// What the check found.
     pub outcome: CheckOutcome,
     /// True if the user accepted it.
     #[serde(default)]
@@ -272,12 +272,12 @@ pub struct AnsweredFigure {
     /// The lower end of its 95 % interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Number of operations, pairs, samples or runs on which it rests.
     pub sample_count: u64,
-    /// Its word.
+    /// Its mark: how far it can be trusted.
     pub verdict: Mark,
     /// Why it is not confirmed, in a few words; empty if it is, or if the document does not contain the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -396,7 +396,7 @@ pub struct FoundDetail {
 /// What was found of a load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundLoad {
-    /// Its name.
+    /// Name of the load, as the table prints it.
     pub load: String,
     /// The finding in a few words.
     pub brief: String,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A rank without complete results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LostRank {
-    /// Its number.
+    /// Number of the rank, from 0.
     pub rank: u32,
     /// Its host's name; empty: it never connected.
     pub host: String,
@@ -48,7 +48,7 @@ pub struct ClusterPhase {
 /// A rank's measured part, and its figures for a comparison of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSpan {
-    /// The rank.
+    /// Number of the rank, from 0.
     pub rank: u32,
     /// Start of its measured part, in nanoseconds of rank 0's clock after the agreed start.
     pub begin_ns: i64,

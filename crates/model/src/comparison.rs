@@ -108,7 +108,7 @@ pub struct Circumstance {
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
-    /// Its name.
+    /// Name of the side, which tables print.
     pub name: String,
     /// What it is, in a few words (`randread 4k q32`, `iodepth=16`, a record's id).
     pub detail: String,

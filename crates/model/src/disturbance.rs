@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct DisturbedSpan {
     /// Its begin, in nanoseconds since the measured part began.
     pub from_ns: u64,
-    /// Its end.
+    /// Its end, in nanoseconds since the measured part began.
     pub until_ns: u64,
     /// [`Cause::Neighbour`]: others used the disk. [`Cause::Tool`]: the workers waited for a processor.
     /// [`Cause::Device`]: the disk or the processors throttled for heat.

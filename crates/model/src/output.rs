@@ -73,7 +73,7 @@ pub struct OutputPlan {
 pub struct FileId {
     /// The device number of its filesystem.
     pub device: u64,
-    /// Its inode number.
+    /// Inode number, as stat(2) reports it.
     pub inode: u64,
 }
 

@@ -185,7 +185,7 @@ pub struct PowerLoss {
     pub methods: Vec<String>,
     /// Their acknowledged writes at risk.
     pub at_risk: u64,
-    /// Their acknowledged writes.
+    /// Acknowledged writes of these methods, in all cuts that count.
     pub acknowledged: u64,
     /// How many of them were lost.
     pub lost: u64,

@@ -146,7 +146,7 @@ pub struct RankRecord {
 pub struct ToolFacts {
     /// `trueio`.
     pub name: String,
-    /// Its version.
+    /// Version of the program, `MAJOR.MINOR.PATCH`.
     pub version: String,
     /// `release` or `debug`; figures of a debug build measure the debug build.
     pub build: String,
@@ -331,7 +331,7 @@ pub struct OpRecord {
     pub short_count: u64,
     /// How many failed.
     pub error_count: u64,
-    /// Their latencies.
+    /// Histograms of their latencies, in nanoseconds.
     pub latency: LatencySet,
     /// The same by priority, if shares of the job's I/Os have priorities of their own: that of the thread first.
     /// Together they are [`OpRecord::latency`].
@@ -357,7 +357,7 @@ pub struct OpRecord {
 /// A figure of one run and its 95 % interval, with allowance for the dependence of I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The figure.
+    /// The figure, in the unit of the field that holds it.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -454,7 +454,7 @@ pub struct Contrast {
 /// A ratio measured here.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioHere {
-    /// The ratio.
+    /// One figure over the other: 2 means twice as much.
     pub value: f64,
     /// Its 95 % interval, from rounds in which both were measured; `None` with fewer than six.
     pub interval: Option<(f64, f64)>,
@@ -465,7 +465,7 @@ pub struct RatioHere {
 pub struct PublishedRatio {
     /// Which of the source's machines; empty if there was one.
     pub setting: String,
-    /// The ratio.
+    /// One figure over the other: 2 means twice as much.
     pub value: f64,
     /// The comparison of ours with it.
     pub agreement: Agreement,

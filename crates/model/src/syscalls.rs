@@ -31,7 +31,7 @@ pub struct SyscallTrace {
 pub struct JobSyscalls {
     /// The job's name.
     pub name: String,
-    /// Its threads.
+    /// Number of its workers' threads that were traced.
     pub thread_count: u32,
     /// One row a system call, by the time spent in it, longest first.
     pub calls: Vec<SyscallRow>,
@@ -61,7 +61,7 @@ pub struct SyscallRow {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallError {
-    /// The error number.
+    /// Error number, positive, as errno(3) lists it.
     pub errno: i32,
     /// How many.
     pub count: u64,

@@ -139,7 +139,7 @@ pub struct TracedProcess {
 pub struct RequestSum {
     /// Requests that carry data.
     pub count: u64,
-    /// Their bytes.
+    /// Bytes that they transfer.
     pub bytes: u64,
 }
 

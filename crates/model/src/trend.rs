@@ -46,7 +46,7 @@ pub struct Trend {
 pub struct TrendDevice {
     /// Its number in the history; 0 if the runs were found by path and machine, or by tag.
     pub id: i64,
-    /// Its description.
+    /// Description of the device, as `history` prints it.
     pub label: String,
 }
 
@@ -107,7 +107,7 @@ pub struct TrendPoint {
 /// A run of a trend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendRun {
-    /// Its ID.
+    /// ID of the run in the history.
     pub run_id: String,
     /// When it began, as text.
     pub started_at: String,
@@ -120,9 +120,9 @@ pub struct TrendChange {
     pub from: TrendRun,
     /// The first run of the later level.
     pub at: TrendRun,
-    /// The earlier level.
+    /// The earlier level, in the series' unit.
     pub before: f64,
-    /// The later level.
+    /// The later level, in the series' unit.
     pub after: f64,
     /// The later level over the earlier one.
     pub ratio: f64,

@@ -32,9 +32,9 @@ pub const BLOCKS_MIN: u64 = 256;
 /// Blocks in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// The first block.
+    /// Number of the first block, from the start of the disk.
     pub start: u64,
-    /// How many.
+    /// Number of blocks.
     pub count: u64,
 }
 

@@ -110,7 +110,7 @@ pub struct DeviceClass {
     pub class: String,
     /// The lowest published value, in the figure's unit.
     pub low: f64,
-    /// The highest.
+    /// The highest published value, in the figure's unit.
     pub high: f64,
     /// How far the range can be trusted.
     pub trust: Trust,

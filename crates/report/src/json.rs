@@ -30,7 +30,7 @@ pub enum ReadError {
         "this record has version {found}; this program reads up to version {RECORD_VERSION} (a newer trueio reads it)"
     )]
     Newer {
-        /// Its version.
+        /// The `version` that the document names.
         found: u64,
     },
     /// No trueio wrote this version.
@@ -42,7 +42,7 @@ pub enum ReadError {
     /// Format and version are right, the rest is invalid.
     #[error("this record of version {version} is damaged")]
     Damaged {
-        /// Its version.
+        /// The `version` that the document names.
         version: u64,
         /// The error of the parser.
         #[source]

@@ -59,9 +59,9 @@ impl PastRun {
 pub struct Band {
     /// Its name: `NVMe SSD`.
     pub name: &'static str,
-    /// The lowest published figure of its classes.
+    /// The lowest published figure of its classes, in the figure's unit.
     pub low: f64,
-    /// The highest.
+    /// The highest published figure of its classes, in the figure's unit.
     pub high: f64,
     /// Its classes.
     pub classes: Vec<&'static DeviceClass>,
@@ -105,11 +105,11 @@ pub struct LinkLimit {
 pub struct PastValues {
     /// Number of runs.
     pub count: usize,
-    /// The smallest value.
+    /// The smallest value, in the figure's unit.
     pub low: f64,
-    /// The median.
+    /// The median of the values, in the figure's unit.
     pub median: f64,
-    /// The largest value.
+    /// The largest value, in the figure's unit.
     pub high: f64,
 }
 

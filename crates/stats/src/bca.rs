@@ -18,7 +18,7 @@ use crate::hodges_lehmann::Interval;
 use crate::random::Random;
 use crate::{normal_quantile, normal_share_below};
 
-/// The fewest pairs.
+/// The fewest pairs for which the interval is computed.
 pub const BCA_PAIRS_MIN: usize = 30;
 
 /// The two-sided interval at `alpha` of `statistic` over `pairs` pairs, from `draws` samples.

@@ -71,7 +71,7 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the database (`PRAGMA user_version`).
         found: u32,
         /// The newest version known here.
         known: u32,

@@ -22,13 +22,13 @@ const FLAGS: u8 = 0x0e;
 /// An attribute of the SMART data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its number.
+    /// Number of the attribute: 9 is power-on hours.
     pub id: u8,
-    /// The normalized value.
+    /// The normalized value, 1 to 253; it falls with wear.
     pub value: u8,
     /// The worst normalized value.
     pub worst: u8,
-    /// The raw value.
+    /// The raw value, 48 bits; the vendor defines its unit.
     pub raw: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::scsi::{self, BlockLimits, Caching, Capacity, Cdb, Inquiry, Provisioni
 /// What a disk reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// The logical unit.
+    /// Number of the logical unit, from 0.
     pub lun: u8,
     /// Vendor, product, revision.
     pub inquiry: Inquiry,

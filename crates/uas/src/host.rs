@@ -13,7 +13,7 @@ pub use crate::request::{Failure, Pipe, TransferError};
 pub struct Ended {
     /// Its pipe.
     pub pipe: Pipe,
-    /// Its slot.
+    /// The slot that the request had, from 0.
     pub slot: u16,
     /// Bytes that were transferred, or why not.
     pub result: Result<u32, TransferError>,

@@ -60,7 +60,7 @@ pub fn task_management(tag: u16, function: Function, task: u16, lun: u8) -> [u8;
 pub enum Unit<'a> {
     /// A command is over.
     Sense {
-        /// Its tag.
+        /// The tag of its command (T10 UAS).
         tag: u16,
         /// The SCSI status: 0 is GOOD.
         status: u8,
@@ -150,7 +150,7 @@ pub enum UnitError {
     /// No unit of the status pipe has this type.
     #[error("the unit has the unknown type {kind:#04x}")]
     Unknown {
-        /// The type.
+        /// Byte 0 of the unit.
         kind: u8,
     },
 }

@@ -46,7 +46,7 @@ pub enum Kind {
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The logical unit.
+    /// Number of the logical unit, from 0.
     pub lun: u8,
     /// The command.
     pub cdb: Cdb,
@@ -189,7 +189,7 @@ pub enum Action {
     Cancel {
         /// Its pipe.
         pipe: Pipe,
-        /// Its slot.
+        /// The slot of the request, from 0.
         slot: u16,
     },
     /// Reset the port and set the interface up again. No transfer is pending.

@@ -10,11 +10,11 @@ use std::fmt;
 /// Sense data in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sense {
-    /// The sense key.
+    /// The sense key, 0 to 15 (SPC-4 4.5).
     pub key: u8,
     /// The additional sense code.
     pub asc: u8,
-    /// Its qualifier.
+    /// The additional sense code qualifier.
     pub ascq: u8,
     /// The first block that is concerned, if the device reports one.
     pub block: Option<u64>,

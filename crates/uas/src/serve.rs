@@ -26,7 +26,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// How a disk is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
-    /// The logical unit.
+    /// Number of the logical unit, from 0.
     pub lun: u8,
     /// Bytes of a block.
     pub block_bytes: u32,

@@ -44,9 +44,9 @@ pub enum UblkError {
     /// It has a server.
     #[error("/dev/ublkb{number} has a server: process {pid}")]
     HasServer {
-        /// The device.
+        /// N of `/dev/ublkbN`.
         number: u32,
-        /// The server.
+        /// Process ID of the server.
         pid: i32,
     },
     /// A server of this size cannot answer what the device may send.
@@ -54,11 +54,11 @@ pub enum UblkError {
         "/dev/ublkb{number} sends up to {wanted_depth} requests of {wanted_bytes} bytes, and {depth} of {bytes} bytes are possible now"
     )]
     TooSmall {
-        /// The device.
+        /// N of `/dev/ublkbN`.
         number: u32,
         /// Its requests at a time.
         wanted_depth: u16,
-        /// Its longest request.
+        /// Its longest request, in bytes.
         wanted_bytes: u32,
         /// Requests at a time that are possible.
         depth: u16,

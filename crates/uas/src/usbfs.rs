@@ -95,7 +95,7 @@ pub enum ClaimError {
     Claimed {
         /// The path.
         node: PathBuf,
-        /// The interface.
+        /// `bInterfaceNumber` of the interface.
         number: u8,
     },
     /// The interface cannot be set up.
@@ -103,7 +103,7 @@ pub enum ClaimError {
     Step {
         /// The path.
         node: PathBuf,
-        /// The interface.
+        /// `bInterfaceNumber` of the interface.
         number: u8,
         /// What failed.
         step: &'static str,

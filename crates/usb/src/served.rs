@@ -29,7 +29,7 @@ pub struct ServedDisk {
     pub number: u32,
     /// How long the block device waits for another server, in milliseconds.
     pub wait_ms: u64,
-    /// The logical unit.
+    /// Number of the logical unit, from 0.
     pub lun: u8,
     /// The serial number that the disk reports.
     pub serial: Option<String>,

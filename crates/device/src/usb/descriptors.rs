@@ -34,7 +34,7 @@ pub enum DescriptorError {
         at: usize,
         /// The length in its header.
         length: usize,
-        /// The remaining bytes.
+        /// Bytes from the descriptor's offset to the end.
         left: usize,
     },
     /// The descriptor is shorter than its type requires.
@@ -44,7 +44,7 @@ pub enum DescriptorError {
         at: usize,
         /// The length it gives.
         length: usize,
-        /// Its type.
+        /// `bDescriptorType`, USB 3.2 table 9-6.
         kind: u8,
     },
     /// A descriptor of another type was expected.
@@ -54,7 +54,7 @@ pub enum DescriptorError {
         at: usize,
         /// The expected type.
         expected: &'static str,
-        /// The type found.
+        /// The `bDescriptorType` that was found.
         found: u8,
     },
 }

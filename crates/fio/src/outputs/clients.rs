@@ -17,7 +17,7 @@ use trueio_report::clean;
 pub struct ServerResult<'a> {
     /// The server by the name that its client used.
     pub hostname: &'a str,
-    /// Its port.
+    /// TCP port of the server; for a Unix socket the default one, which fio prints.
     pub port: u16,
     /// Whether it is still running; its record is incomplete then.
     pub is_running: bool,

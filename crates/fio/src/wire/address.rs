@@ -33,7 +33,7 @@ pub enum Address {
     Internet {
         /// The host as it was typed; `None`: this machine.
         host: Option<String>,
-        /// The port.
+        /// TCP port, in host byte order.
         port: u16,
         /// The version of the address.
         family: Family,

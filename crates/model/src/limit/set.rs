@@ -85,7 +85,7 @@ pub struct JudgedLimit {
     /// The lower end of its 95 % interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// The limit in the figure's unit; `None` if it refers to a figure that does not exist.

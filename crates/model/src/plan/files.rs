@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A file or device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilePlan {
-    /// Its path.
+    /// Path of the file, as the plan opens it.
     pub path: String,
     /// How it is prepared before the first phase that uses it.
     pub prepare: Prepare,
@@ -30,7 +30,7 @@ pub struct FilePlan {
 pub struct TargetIdentity {
     /// The device number of its filesystem.
     pub device: u64,
-    /// Its inode number.
+    /// Inode number, as stat(2) reports it.
     pub inode: u64,
     /// Its birth time, in nanoseconds since 1970; `None`: the filesystem does not record it.
     pub birth_ns: Option<i64>,
@@ -45,7 +45,7 @@ pub struct TargetIdentity {
 /// The identity of a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockIdentity {
-    /// Its device number.
+    /// Device number of the block device (`st_rdev`).
     pub number: u64,
     /// The sequence number of the disk; `None`: not supported by the kernel, or not read.
     pub disk_sequence: Option<u64>,

@@ -125,7 +125,7 @@ pub enum Distribution {
     Uniform,
     /// Zipf with exponent `theta` > 0; the popular blocks are scattered over the region.
     Zipf {
-        /// The exponent.
+        /// Exponent, above 0: the block of popularity rank k has a share in proportion to 1 / k^theta.
         theta: f64,
         /// Position of the most popular block in the region, from 0 to 1; `None`: scattered, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,13 +149,13 @@ pub enum Distribution {
     },
     /// Zones in order: (percent of the I/O, percent of the region); both columns sum to 100.
     Zoned {
-        /// The zones.
+        /// Percent of the I/O, and percent of the region, of each zone.
         zones: Vec<(f64, f64)>,
     },
     /// Consecutive zones from the region's beginning: (percent of the I/O, bytes). The percentages sum to 100, and
     /// bytes after the last zone are not used.
     ZonedBytes {
-        /// The zones.
+        /// Percent of the I/O, and length in bytes, of each zone.
         zones: Vec<(f64, u64)>,
     },
     /// These blocks in this order, again and again.

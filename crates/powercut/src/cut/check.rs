@@ -113,7 +113,7 @@ impl LossCounts {
 pub struct Loss {
     /// How.
     pub kind: LossKind,
-    /// The write.
+    /// Sequence number of the write, from 1.
     pub sequence: u64,
     /// Its position in the region.
     pub position: u64,

@@ -19,9 +19,9 @@ const RUNS: usize = 1024;
 pub struct Epoch {
     /// Its number, from 1 on.
     pub number: u64,
-    /// Its first write.
+    /// Sequence number of its first write.
     pub first: u64,
-    /// Its last write.
+    /// Sequence number of its last write.
     pub last: u64,
 }
 

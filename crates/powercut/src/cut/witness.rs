@@ -87,21 +87,21 @@ pub enum ToWitness {
     },
     /// The last acknowledged write of each region.
     Acknowledged {
-        /// The round.
+        /// Number of the round, from 1, counted by the witness.
         round: u64,
         /// By region.
         through: Vec<u64>,
     },
     /// Ends the round without a cut.
     Disarm {
-        /// The round.
+        /// Number of the round, from 1, counted by the witness.
         round: u64,
     },
     /// Asks for the round that was cut.
     Verify,
     /// What the regions held after the cut.
     Verified {
-        /// The round.
+        /// Number of the round, from 1, counted by the witness.
         round: u64,
         /// By method.
         checked: BTreeMap<Method, Checked>,
@@ -114,7 +114,7 @@ pub enum ToWitness {
 pub enum FromWitness {
     /// The round has begun.
     Armed {
-        /// Its number.
+        /// Number of the round, from 1, counted by the witness.
         round: u64,
     },
     /// The numbers are noted, or the round has ended.

@@ -48,7 +48,7 @@ pub enum LogError {
     /// The file ends within an entry.
     #[error("it ends within entry {entry} of {count}: it was cut off, or its writer was ended")]
     Truncated {
-        /// The entry.
+        /// Number of the entry, from 0.
         entry: u64,
         /// Entries by the head.
         count: u64,
@@ -56,7 +56,7 @@ pub enum LogError {
     /// An entry with figures that are impossible.
     #[error("entry {entry} is impossible: {why}")]
     Impossible {
-        /// The entry.
+        /// Number of the entry, from 0.
         entry: u64,
         /// Why.
         why: &'static str,
