@@ -170,10 +170,10 @@ mod tests {
                 let note = chosen.jobs[0].engine_notes.last().expect("a note").clone();
                 if again_mark < first_mark {
                     assert_eq!((mark(&chosen), chosen.elapsed_ns), (again_mark, 2_000_000_000));
-                    assert_eq!(note, format!("this is a second measurement; the first (7 s) was {first_words}"));
+                    assert_eq!(note, format!("this is a second measurement; the first (7.00 s) was {first_words}"));
                 } else {
                     assert_eq!((mark(&chosen), chosen.elapsed_ns), (first_mark, 7_000_000_000));
-                    assert_eq!(note, format!("a second measurement (2 s) was no better: {again_words}"));
+                    assert_eq!(note, format!("a second measurement (2.00 s) was no better: {again_words}"));
                 }
             }
         }
