@@ -122,13 +122,20 @@ const OUTSIDE_PERCENT_MAX: usize = 2;
 
 /// Returns the range in which the requests of a grid begin, the last one included: without at most [`OUTSIDE_PERCENT_MAX`] of them if
 /// that makes it at most half as long. A single request of a journal at the other end of the disk would leave one row for all others.
+/// What is at most a length of that range away belongs to it.
 fn begins_of(mut begins: Vec<u64>) -> Option<(u64, u64)> {
     begins.sort_unstable();
     let whole = (*begins.first()?, *begins.last()?);
     let count = begins.len() - begins.len() * OUTSIDE_PERCENT_MAX / 100;
     let length = |(first, last): &(u64, u64)| last - first;
     let dense = begins.windows(count).map(|part| (part[0], part[count - 1])).min_by_key(length)?;
-    Some(if length(&dense) <= length(&whole) / 2 { dense } else { whole })
+    if length(&dense) > length(&whole) / 2 {
+        return Some(whole);
+    }
+    let (least, most) = (dense.0.saturating_sub(length(&dense)), dense.1.saturating_add(length(&dense)));
+    let mut near = begins.into_iter().filter(|begin| (least..=most).contains(begin));
+    let first = near.next()?;
+    Some((first, near.next_back().unwrap_or(first)))
 }
 
 /// Counts the requests of the disk with the most of them by time and position.
