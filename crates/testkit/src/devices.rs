@@ -154,6 +154,15 @@ impl Loop {
         hash(&fs::read(&self.backing).expect("content"))
     }
 
+    /// A hash of its first 4 KiB, as [`Loop::content`].
+    ///
+    /// # Panics
+    /// If the file cannot be read.
+    #[track_caller]
+    pub fn head(&self) -> u64 {
+        hash(&fs::read(&self.backing).expect("content")[..4096])
+    }
+
     /// Makes an ext4 filesystem on it.
     ///
     /// # Panics

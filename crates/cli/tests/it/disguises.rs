@@ -220,7 +220,8 @@ fn swap_is_not_written() {
     let _swap = Swap(&disk.device);
     let node = node_of(&sandbox, &disk.device, "alias");
     for path in [&disk.device, &node] {
-        assert_not_written(&sandbox, path, "rule: target_is_swap", "is swap", &|| disk.content());
+        // The kernel may write pages of others, such as tests with little memory, but never the head; a job begins there.
+        assert_not_written(&sandbox, path, "rule: target_is_swap", "is swap", &|| disk.head());
     }
 }
 
