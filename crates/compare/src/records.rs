@@ -555,7 +555,10 @@ mod tests {
             short.starts_with("the record of `30000 ns` is too short for an interval of this percentile"),
             "{short}"
         );
-        assert!(short.contains("a new record of about 25.0 s has one") && short.contains("--live"), "{short}");
+        assert!(
+            short.contains("a new record of about 25.0 s has one") && short.contains("trueio compare A.toml"),
+            "{short}"
+        );
         assert!(!short.contains("longer"), "a stored record cannot be measured longer: {short}");
         let dependent = reason(&long, &entry(30_000, Some(200.0), 30_000_000_000));
         assert!(dependent.contains("a new record of about 60.0 s has one"), "{dependent}");

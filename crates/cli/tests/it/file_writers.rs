@@ -73,7 +73,7 @@ fn the_faithful_mode_downloads_overwrites_starts_dd_and_flushes_nothing() {
     }
     assert!(mode.scale.iter().any(|words| words.contains("8 MiB instead of 5 GiB")), "{:?}", mode.scale);
     let text = ran.out_joined();
-    for sentence in ["source wait", "Did not request it", "o_direct", "published 1.33 times", "a data race"] {
+    for sentence in ["source wait", "Did not request it", "o_direct", "Published 1.33 times", "a data race"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
 }

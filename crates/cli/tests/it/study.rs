@@ -125,7 +125,7 @@ fn a_study_runs_both_modes_reports_differences_and_leaves_nothing() {
     // 1 GB in 0.1 s is beyond the limit; 90 s and 2 s are not.
     assert_eq!(record.source.impossible.len(), 1);
     let text = ran.out_joined();
-    for sentence in ["600 MB/s", "as it should be", "published 900 times", "Did not request it", "three ways"] {
+    for sentence in ["600 MB/s", "as it should be", "Published 900 times", "Did not request it", "three ways"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
     let page = std::fs::read_to_string(&html).unwrap();

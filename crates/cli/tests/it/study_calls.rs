@@ -111,7 +111,7 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
         // 2.00, or 2.01 with the memory of the first I/O.
         "randwrite libaio depth 1 recorded: 2.0",
         "libaio without strace against sync under it, as published",
-        "published 1.71 times",
+        "Published 1.71 times",
         "printed as KB/s, which is KiB/s",
         "the clat and lat of 56 ms in the text are 56 µs",
     ] {
