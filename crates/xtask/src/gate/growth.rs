@@ -35,9 +35,9 @@ const COUNTED_RUNS: usize = 7;
 const WORKER_MAX: f64 = 59_300.0;
 /// Most instructions a section of a job file, parsed, planned and printed: 5 % above 281,939.
 const SECTION_MAX: f64 = 296_000.0;
-/// Most anonymous memory of a worker before its first I/O, in KiB; 48.5 on 2026-11-28: the guard that ends a run by
-/// a panic takes a page more of each stack than before (44.5).
-const MEMORY_MAX_KIB: f64 = 52.0;
+/// Most anonymous memory of a worker before its first I/O, in KiB; 54.5 on 2026-11-30: its parts are made by a function, whose
+/// frame holds them once more, where a macro saved that (48.5).
+const MEMORY_MAX_KIB: f64 = 58.0;
 
 /// Measures all of them.
 pub(super) fn outcome(program: &Path) -> Outcome {
