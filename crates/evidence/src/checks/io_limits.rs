@@ -12,8 +12,8 @@
 //! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
 //! group waited for I/O for half of the time or more while the disk was idle. A limit that was set only for a part of the phase is compared with the
 //! rate of the intervals in the middle of which it was certainly set. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note, and so is one
-//! under which jobs of direct I/O kept the rates that they set, and 95 % of the I/Os took less than 1 ms, or 99 % less than 10 ms and the disk at least half of
-//! the mean: nothing waited for it. Never contradicted: the figures are those of the disk under this limit.
+//! under which jobs of direct I/O kept the rates that they set, 99 % of the I/Os took less than 10 ms, and 95 % less than 1 ms or the disk at least
+//! half of the mean: nothing waited for it. Never contradicted: the figures are those of the disk under this limit.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 
@@ -300,7 +300,7 @@ fn is_own_pace(facts: &PhaseFacts<'_>, limit: &IoLimit) -> bool {
             };
             let disk_ns = latency_origin::counted_ns(facts, op).unwrap_or(0.0);
             let is_of_disk = total.mean_ns().is_some_and(|mean_ns| disk_ns >= mean_ns / 2.0);
-            let is_free = below(0.95, JIFFY_NS_MIN) || below(0.99, THROTTLED_NS_MIN) && is_of_disk;
+            let is_free = below(0.99, THROTTLED_NS_MIN) && (below(0.95, JIFFY_NS_MIN) || is_of_disk);
             work.job.is_paced() && pace::is_kept(*work) && facts.way(work.job) == Way::Direct && is_free
         })
 }

@@ -333,6 +333,9 @@ fn a_limit_near_the_rate_that_a_job_sets_is_a_note_if_nothing_waited_for_it() {
     paced(900_000, 90, |_| ()).assert(LIMITS, Passed, note);
     paced(1_100_000, 90, |_| ()).assert(LIMITS, Suspect, describes);
     paced(9_000_000, 8_000, |_| ()).assert(LIMITS, Passed, note);
+    // Four in a hundred waited.
+    let some_wait = |phase: &mut Phase| phase.records[0].ops[0].latency.total.record_many(20_000_000, 400);
+    paced(200_000, 90, some_wait).assert(LIMITS, Suspect, describes);
     paced(12_000_000, 11_000, |_| ()).assert(LIMITS, Suspect, describes);
     paced(200_000, 150, |phase| phase.records[0].backlog_count = 500).assert(LIMITS, Suspect, describes);
     paced(200_000, 150, |phase| phase.jobs[0].pace = None).assert(LIMITS, Suspect, describes);
