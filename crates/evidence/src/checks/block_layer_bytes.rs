@@ -21,10 +21,10 @@
 //! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9 times to
 //! synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
-use crate::checks::foreign_io::{PEERS_SENTENCE, culprits, culprits_of, moved_by_others};
+use crate::checks::foreign_io::{PEERS_SENTENCE, culprits, culprits_of, moved_by_others, seen_of_others};
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
-use trueio_model::{Cause, Check, CheckOutcome, DeviceDelta, OpKind, OpMix, Order, Prepare};
+use trueio_model::{Cause, Check, CheckOutcome, OpKind, OpMix, Order, Prepare, TraceRecord};
 
 pub(crate) const NAME: &str = "block_layer_bytes";
 
@@ -101,8 +101,7 @@ impl Direction {
         Self { outcome, cause: Cause::Cache, sentence, brief, explained }
     }
 
-    /// Other processes transferred `foreign` of `counted` bytes.
-    /// For a part of the time, `busy`, they had requests in flight, if that is known.
+    /// Other processes transferred `foreign` of `counted` bytes, with requests in flight for a part of the time, `busy`, if that is known.
     fn disturbed(sentence: String, brief: String, (foreign, counted): (u64, u64), busy: Option<f64>) -> Self {
         let share = foreign as f64 / counted.max(1) as f64;
         let explained = Some(busy.map_or(share, |busy| share.min(busy)));
@@ -202,10 +201,8 @@ fn hidden_by_others(facts: &PhaseFacts<'_>, op: OpKind, claimed: u64, counted: C
         format_bytes(claimed)
     );
     let brief = format!("others may have moved up to {}", format_bytes(counted.foreign));
-    // As before the phase.
-    let busy_before = |delta: &DeviceDelta| delta.baseline.busy_ms as f64 * 1e6 / delta.baseline_ns.max(1) as f64;
-    let busy = facts.devices().into_iter().map(busy_before).fold(0.0, f64::max).min(1.0);
-    Direction::disturbed(sentence, brief, (counted.foreign, counted.raw), Some(busy).filter(|busy| *busy > 0.0))
+    // What may not have arrived is not bounded by the time of others.
+    Direction::disturbed(sentence, brief, (counted.foreign, counted.raw), None)
 }
 
 fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
@@ -269,7 +266,9 @@ fn bytes_at_end(works: &[Work<'_>]) -> u64 {
 
 /// Other processes moved `excess` of the `counted` bytes.
 fn excess(facts: &PhaseFacts<'_>, sentence: String, op: OpKind, excess: u64, counted: u64) -> Direction {
-    let busy = facts.traced().ok().filter(|trace| trace.inseparable.is_none() && trace.others_busy_ns > 0);
+    // If the traced windows show the most of it, they also show for how long.
+    let is_seen = |trace: &&TraceRecord| trace.inseparable.is_none() && seen_of_others(facts, trace) >= excess / 2;
+    let busy = facts.traced().ok().filter(is_seen);
     let busy = busy.map(|trace| trace.others_busy_ns as f64 / trace.window_ns.max(1) as f64);
     Direction::disturbed(sentence, moved_by_others(facts, op, excess), (excess, counted), busy)
 }

@@ -270,6 +270,11 @@ pub(crate) fn moved_by_others(facts: &PhaseFacts<'_>, op: OpKind, total: u64) ->
     }
 }
 
+/// Returns what other processes and the kernel moved besides the job, extrapolated from the traced windows, in bytes.
+pub(crate) fn seen_of_others(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> u64 {
+    scaled(facts, trace, trace.others.bytes + trace.unattributed.bytes)
+}
+
 /// Extrapolates bytes from the traced windows to the phase.
 fn scaled(facts: &PhaseFacts<'_>, trace: &TraceRecord, bytes: u64) -> u64 {
     (bytes as f64 * facts.elapsed_ns as f64 / trace.window_ns.max(1) as f64).min(u64::MAX as f64) as u64

@@ -59,6 +59,7 @@ fn io_of_others_never_contradicts_and_does_not_replace_missing_io() {
     let judgement = phase.judge();
     judgement.assert("block_layer_bytes", Suspect, "only if the I/O of other processes (about 200 MiB) is included");
     judgement.assert("foreign_io", Suspect, "Other processes used vda just before");
+    assert_eq!(judgement.check("block_layer_bytes").explained_percent, Some(50), "what may not have arrived");
     // They cannot have moved more than the disk counted.
     phase.observation.devices[0].baseline = counted(500 * MIB, 0, 0);
     phase.judge().assert("block_layer_bytes", Suspect, "(about 400 MiB)");

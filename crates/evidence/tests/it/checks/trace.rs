@@ -269,6 +269,11 @@ fn a_neighbour_is_blamed_for_its_own_bytes_in_its_own_direction() {
     let check = phase.judge().check("block_layer_bytes").clone();
     assert_eq!((check.brief.as_str(), check.culprits.len()), ("others read 500 MiB", 1), "64 KiB name no reader");
     assert!(check.culprits[0].starts_with("reader (thread 13"), "{check:?}");
+    // 20 MiB in 40 ms are 500 MiB in a second, in flight for a tenth of the time; of 1 MiB in 40 ms the windows tell nothing about the rest.
+    assert_eq!(check.explained_percent, Some(10));
+    let mut burst = phase.clone();
+    burst.trace.as_mut().expect("a trace").others = RequestSum { count: 36, bytes: MIB };
+    assert_eq!(burst.judge().check("block_layer_bytes").explained_percent, Some(56));
     phase.trace.as_mut().expect("a trace").other_processes[1].read_bytes = 8 * MIB;
     assert_eq!(phase.judge().check("block_layer_bytes").brief, "reader read about 500 MiB");
 }
