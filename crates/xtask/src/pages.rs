@@ -13,6 +13,7 @@ mod captures;
 use crate::setup;
 use crate::step::Outcome;
 use crate::workspace::{self, cargo, command};
+use anyhow::{Context, Result, bail};
 use browser::{Browser, PRINT};
 use serde_json::Value;
 use std::os::unix::process::CommandExt as _;
@@ -55,13 +56,13 @@ pub(crate) fn run(program: &Path, writes: bool) -> Outcome {
             problems.iter().for_each(|problem| println!("{problem}"));
             Outcome::Failed(format!("{} problems", problems.len()))
         }
-        Err(why) => Outcome::Failed(why),
+        Err(error) => Outcome::Failed(format!("{error:#}")),
     }
 }
 
-fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<String>), String> {
+fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<String>)> {
     let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let pages = make(program, folder)?;
     let mut browser = Browser::start(&folder.join("profile"))?;
     let mut problems = stage(&mut browser, folder)?;
@@ -73,7 +74,7 @@ fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<S
         for (width, scheme) in VIEWS {
             let view = format!("{name}-{width}-{scheme}");
             let (found, picture) = browser.look(page, width, scheme, MEASURE)?;
-            std::fs::write(folder.join(format!("{view}.png")), picture).map_err(|error| format!("{view}: {error}"))?;
+            std::fs::write(folder.join(format!("{view}.png")), picture).with_context(|| view.clone())?;
             problems.extend(found.iter().map(|problem| format!("{view}: {problem}")));
             count += 1;
         }
@@ -112,14 +113,14 @@ const PICTURE_BYTES_MAX: u64 = 150 << 10;
 
 /// Writes the pictures, if `writes`; returns what is wrong with those that are kept. They differ with the browser and its fonts, and
 /// some show figures of this machine, so their content is not compared.
-fn pictures(browser: &mut Browser, folder: &Path, writes: bool) -> Result<Vec<String>, String> {
+fn pictures(browser: &mut Browser, folder: &Path, writes: bool) -> Result<Vec<String>> {
     let kept = workspace::root().join("docs/images");
     let mut problems = Vec::new();
     for Picture { name, page, size, scheme, scale } in PICTURES {
         let (page, path) = (folder.join(page), kept.join(name));
         if writes {
             let picture = browser.picture(&page, size, scheme, scale)?;
-            std::fs::write(&path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+            std::fs::write(&path, picture).with_context(|| path.display().to_string())?;
         }
         let problem = match std::fs::metadata(&path) {
             _ if !page.is_file() => "shows a page that is no longer made".to_owned(),
@@ -135,17 +136,16 @@ fn pictures(browser: &mut Browser, folder: &Path, writes: bool) -> Result<Vec<St
 }
 
 /// Captures terminals. Returns those in `docs/images/` that are stale; the recording differs each time, so it must only exist.
-fn capture(program: &Path, folder: &Path, writes: bool) -> Result<Vec<String>, String> {
-    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+fn capture(program: &Path, folder: &Path, writes: bool) -> Result<Vec<String>> {
     let printed = folder.join("fixture/baseline-screen.txt");
-    let end = captures::end_of_run(&std::fs::read_to_string(&printed).map_err(|error| failed(&printed, error))?);
+    let end = captures::end_of_run(&std::fs::read_to_string(&printed).with_context(|| printed.display().to_string())?);
     let kept = workspace::root().join("docs/images");
     let (screen, live) = (kept.join("screen.svg"), kept.join("live.svg"));
     if writes {
-        std::fs::create_dir_all(&kept).map_err(|error| failed(&kept, error))?;
-        std::fs::write(&screen, &end).map_err(|error| failed(&screen, error))?;
+        std::fs::create_dir_all(&kept).with_context(|| kept.display().to_string())?;
+        std::fs::write(&screen, &end).with_context(|| screen.display().to_string())?;
         if let Some(recording) = captures::live(program, folder)? {
-            std::fs::write(&live, recording).map_err(|error| failed(&live, error))?;
+            std::fs::write(&live, recording).with_context(|| live.display().to_string())?;
         }
     }
     let is_same = std::fs::read_to_string(&screen).is_ok_and(|known| known == end);
@@ -154,13 +154,13 @@ fn capture(program: &Path, folder: &Path, writes: bool) -> Result<Vec<String>, S
 }
 
 /// Opens the pages with a fault; returns those whose fault was not found.
-fn stage(browser: &mut Browser, folder: &Path) -> Result<Vec<String>, String> {
+fn stage(browser: &mut Browser, folder: &Path) -> Result<Vec<String>> {
     let mut missed = Vec::new();
     for (name, body, word) in STAGED {
         let page = folder.join(format!("staged-{name}.html"));
         let head =
             "<!doctype html><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><body>";
-        std::fs::write(&page, format!("{head}{body}")).map_err(|error| format!("{}: {error}", page.display()))?;
+        std::fs::write(&page, format!("{head}{body}")).with_context(|| page.display().to_string())?;
         let (found, _) = browser.look(&page, 390, "light", MEASURE)?;
         if !found.iter().any(|problem| problem.contains(word)) {
             missed.push(format!("the staged fault `{name}` was not found; found: {found:?}"));
@@ -170,7 +170,7 @@ fn stage(browser: &mut Browser, folder: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Makes a page of each kind: invented records of every situation, and documents that the program records now.
-fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
+fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let fixture = folder.join("fixture");
     make_fixture(&fixture)?;
     let mut documents = vec![fixture.join("baseline.json"), fixture.join("troubled.json")];
@@ -220,16 +220,12 @@ fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
 const TREND_DAYS: u64 = 24;
 
 /// Makes the page of a trend: the invented record on many days, with noise, a disturbed day, and a lower level from the middle on.
-fn make_trend(
-    record: &Path,
-    folder: &Path,
-    trueio: &impl Fn(&[&str]) -> Result<(), String>,
-) -> Result<PathBuf, String> {
-    let failed = |error: String| format!("{}: {error}", record.display());
-    let text = std::fs::read_to_string(record).map_err(|error| failed(error.to_string()))?;
+fn make_trend(record: &Path, folder: &Path, trueio: &impl Fn(&[&str]) -> Result<()>) -> Result<PathBuf> {
+    let of_record = || record.display().to_string();
+    let text = std::fs::read_to_string(record).with_context(of_record)?;
     let mut names = Vec::new();
     for day in 0..TREND_DAYS {
-        let mut run: Value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let mut run: Value = serde_json::from_str(&text).with_context(of_record)?;
         run["id"] = format!("{day:032x}").into();
         run["started_unix_s"] = (1_793_491_200 + day * 86_400).into();
         // From 1 November 2026 on.
@@ -248,51 +244,51 @@ fn make_trend(
             }
         }
         let name = format!("day-{day}.json");
-        std::fs::write(folder.join(&name), run.to_string()).map_err(|error| failed(error.to_string()))?;
+        std::fs::write(folder.join(&name), run.to_string()).with_context(of_record)?;
         names.push(name);
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     trueio(&[&["history", "import"], &names[..]].concat())?;
     trueio(&["history", "trend", "EX0000000001", "--html", "trend.html"])?;
     let trend = folder.join("trend.html");
-    let page = std::fs::read_to_string(&trend).map_err(|error| format!("{}: {error}", trend.display()))?;
+    let page = std::fs::read_to_string(&trend).with_context(|| trend.display().to_string())?;
     // The page that is looked at must have what it is looked at for.
     if !page.contains("class=\"ring") || !page.contains(" fell ") {
-        return Err("the trend of the invented record has no disturbed run, or shows no change".to_owned());
+        bail!("the trend of the invented record has no disturbed run, or shows no change");
     }
     Ok(trend)
 }
 
 /// Writes the invented records of the tests in every output.
-pub(crate) fn make_fixture(folder: &Path) -> Result<(), String> {
+pub(crate) fn make_fixture(folder: &Path) -> Result<()> {
     let mut example = cargo();
     example.args(["run", "--quiet", "--package", "trueio-report", "--example", "fixture", "--"]).arg(folder);
     succeed("the example `fixture`", &mut example)
 }
 
 /// Runs a command as three ranks of one run, which four variables connect.
-fn run_ranks(command: impl Fn() -> Command) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("a run of three ranks: {error}");
+fn run_ranks(command: impl Fn() -> Command) -> Result<()> {
+    let what = "a run of three ranks";
     let listener = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = listener.map_err(failed)?.port().to_string();
+    let port = listener.context(what)?.port().to_string();
     let start = |rank: usize| {
         let variables =
             [("WORLD_SIZE", "3"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", &port), ("TRUEIO_TOKEN", "of a page")];
         command().envs(variables).env("RANK", rank.to_string()).spawn()
     };
-    let ranks: Vec<_> = (0..3).map(start).collect::<Result<_, _>>().map_err(failed)?;
+    let ranks: Vec<_> = (0..3).map(start).collect::<Result<_, _>>().context(what)?;
     for mut rank in ranks {
         // Ranks that share a disk contradict each other's figures, which is no success, but makes a document.
-        rank.wait().map_err(failed)?;
+        rank.wait().context(what)?;
     }
     Ok(())
 }
 
-fn succeed(what: &str, command: &mut Command) -> Result<(), String> {
+fn succeed(what: &str, command: &mut Command) -> Result<()> {
     match command.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{what}: {status}")),
-        Err(error) => Err(format!("{what}: {error}")),
+        Ok(status) => bail!("{what}: {status}"),
+        Err(error) => Err(error).with_context(|| what.to_owned()),
     }
 }
 

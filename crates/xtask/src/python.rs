@@ -10,6 +10,7 @@ use crate::pages::browser::Browser;
 use crate::setup;
 use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
+use anyhow::{Context, Error};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,31 +34,32 @@ const NBCONVERT: &str = "nbconvert>=7.16,<8";
 
 /// Executes the notebook of `examples/`, renders it as a page, and takes a screenshot; `writes`: keeps that in `docs/images/`.
 pub(crate) fn notebook(writes: bool) -> Outcome {
-    let shown = || -> Result<String, String> {
-        setup::install(&[("chromium", "chromium")])?;
-        let folders = prepare(interpreter().ok_or("no Python of version 3.11 or later that can make environments")?)?;
+    let shown = || -> anyhow::Result<String> {
+        setup::install(&[("chromium", "chromium")]).map_err(Error::msg)?;
+        let python = interpreter().context("no Python of version 3.11 or later that can make environments")?;
+        let folders = prepare(python).map_err(Error::msg)?;
         let (packages, folder) = (folders.build.join("nbconvert"), folders.build.join("notebook"));
         let mut pip = folders.python();
         pip.args(["pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target"]).arg(&packages);
-        run("pip", pip.arg(NBCONVERT))?;
+        run("pip", pip.arg(NBCONVERT)).map_err(Error::msg)?;
         let mut render = folders.program("python");
         render.args(["-m", "nbconvert", "--to", "html", "--execute", "--output-dir"]).arg(&folder);
         render.arg(workspace::root().join("examples/notebook.ipynb")).env("PYTHONPATH", &packages);
         // Its templates, too, are where it was installed to.
         render.env("JUPYTER_PATH", packages.join("share/jupyter"));
-        run("nbconvert", &mut render)?;
+        run("nbconvert", &mut render).map_err(Error::msg)?;
         let mut browser = Browser::start(&folder.join("profile"))?;
         let picture = browser.picture(&folder.join("notebook.html"), (1000, 1500), "light", 0.6)?;
         let path = match writes {
             true => workspace::root().join("docs/images/notebook.png"),
             false => folder.join("notebook.png"),
         };
-        std::fs::write(&path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::write(&path, picture).with_context(|| path.display().to_string())?;
         Ok(path.display().to_string())
     };
     match shown() {
         Ok(path) => Outcome::Passed(path),
-        Err(why) => Outcome::Failed(why),
+        Err(error) => Outcome::Failed(format!("{error:#}")),
     }
 }
 

@@ -140,7 +140,7 @@ pub(crate) fn run(program: &Path, writes: bool) -> Result<bool> {
         copy_folder(&workspace::root().join(folder), &source.join(folder))?;
     }
     let fixture = site.join("fixture");
-    pages::make_fixture(&fixture).map_err(anyhow::Error::msg)?;
+    pages::make_fixture(&fixture)?;
     for (record, page) in EXAMPLES {
         let mut report = command(&program.to_string_lossy());
         report.arg("report").arg(fixture.join(record).with_extension("json"));
@@ -206,11 +206,8 @@ fn screenshot(site: &Path, writes: bool) -> Result<()> {
         ensure!(!writes, "no chromium, so there is no screenshot");
         return Ok(());
     }
-    let taken = || {
-        let mut browser = Browser::start(&site.join("profile"))?;
-        browser.picture(&site.join("book/index.html"), (1100, 860), "light", 0.7)
-    };
-    let picture = taken().map_err(anyhow::Error::msg)?;
+    let mut browser = Browser::start(&site.join("profile"))?;
+    let picture = browser.picture(&site.join("book/index.html"), (1100, 860), "light", 0.7)?;
     fs::write(site.join("site.png"), &picture)?;
     if writes {
         fs::write(workspace::root().join("docs/images/site.png"), &picture)?;

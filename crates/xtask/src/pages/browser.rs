@@ -4,6 +4,7 @@
 //! descriptor 3 and written to descriptor 4.
 
 use crate::workspace::command;
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -40,7 +41,7 @@ impl Drop for Browser {
 
 impl Browser {
     /// Starts a browser with an empty profile in `profile`, and opens an empty page.
-    pub(crate) fn start(profile: &Path) -> Result<Self, String> {
+    pub(crate) fn start(profile: &Path) -> Result<Self> {
         let mut shell = command("sh");
         // The shell moves the pipes to the descriptors and becomes the browser.
         shell.args([
@@ -49,9 +50,9 @@ impl Browser {
             "sh",
         ]);
         shell.arg(profile).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = shell.spawn().map_err(|error| format!("chromium: {error}"))?;
+        let mut child = shell.spawn().context("chromium")?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("chromium has no pipes".to_owned());
+            bail!("chromium has no pipes");
         };
         let mut browser =
             Self { child, input, messages: follow(output), events: Vec::new(), session: String::new(), last_id: 0 };
@@ -73,12 +74,12 @@ impl Browser {
         width: u32,
         scheme: &str,
         measure: &str,
-    ) -> Result<(Vec<String>, Vec<u8>), String> {
+    ) -> Result<(Vec<String>, Vec<u8>)> {
         self.open(page, width, scheme)?;
         let url = url_of(page)?;
         let measured = self.call("Runtime.evaluate", &json!({ "expression": measure, "returnByValue": true }))?;
         let Some(list) = measured["result"]["value"].as_array() else {
-            return Err(format!("the measurement of {} failed: {measured}", page.display()));
+            bail!("the measurement of {} failed: {measured}", page.display());
         };
         let mut found: Vec<String> = list.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
         let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }))?;
@@ -93,7 +94,7 @@ impl Browser {
         (width, height): (u32, u32),
         scheme: &str,
         scale: f64,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>> {
         self.open(page, width, scheme)?;
         let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": scale });
         let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true, "clip": clip }))?;
@@ -101,7 +102,7 @@ impl Browser {
     }
 
     /// Returns the number of sheets of A4 on which a page is printed.
-    pub(crate) fn sheet_count(&mut self, page: &Path) -> Result<usize, String> {
+    pub(crate) fn sheet_count(&mut self, page: &Path) -> Result<usize> {
         self.open(page, 1280, PRINT)?;
         let paper = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
         let printed = self.call("Page.printToPDF", &paper)?;
@@ -113,7 +114,7 @@ impl Browser {
     }
 
     /// Opens a page as wide as given, in a colour scheme; messages of the previous page are forgotten.
-    fn open(&mut self, page: &Path, width: u32, scheme: &str) -> Result<(), String> {
+    fn open(&mut self, page: &Path, width: u32, scheme: &str) -> Result<()> {
         let size = json!({ "width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", &size)?;
         let media = match scheme {
@@ -130,7 +131,7 @@ impl Browser {
         self.wait_for("Page.loadEventFired")
     }
 
-    fn call(&mut self, method: &str, parameters: &Value) -> Result<Value, String> {
+    fn call(&mut self, method: &str, parameters: &Value) -> Result<Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
         if !self.session.is_empty() {
@@ -138,12 +139,12 @@ impl Browser {
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        self.input.write_all(&bytes).map_err(|error| format!("{method}: {error}"))?;
+        self.input.write_all(&bytes).with_context(|| method.to_owned())?;
         loop {
             let message = self.next(method)?;
             if message["id"] == json!(self.last_id) {
                 return match message.get("error") {
-                    Some(error) => Err(format!("{method}: {error}")),
+                    Some(error) => Err(anyhow!("{method}: {error}")),
                     None => Ok(message["result"].clone()),
                 };
             }
@@ -152,7 +153,7 @@ impl Browser {
     }
 
     /// Waits for an event that has not come since the last page was opened.
-    fn wait_for(&mut self, method: &str) -> Result<(), String> {
+    fn wait_for(&mut self, method: &str) -> Result<()> {
         while !self.events.iter().any(|event| event["method"] == method) {
             let message = self.next(method)?;
             self.events.push(message);
@@ -161,16 +162,16 @@ impl Browser {
         Ok(())
     }
 
-    fn next(&mut self, what: &str) -> Result<Value, String> {
+    fn next(&mut self, what: &str) -> Result<Value> {
         self.messages.recv_timeout(LIMIT).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!("chromium did not answer {what} within {} s", LIMIT.as_secs()),
-            RecvTimeoutError::Disconnected => format!("chromium ended before it answered {what}"),
+            RecvTimeoutError::Timeout => anyhow!("chromium did not answer {what} within {} s", LIMIT.as_secs()),
+            RecvTimeoutError::Disconnected => anyhow!("chromium ended before it answered {what}"),
         })
     }
 }
 
-fn url_of(page: &Path) -> Result<String, String> {
-    let path = page.canonicalize().map_err(|error| format!("{}: {error}", page.display()))?;
+fn url_of(page: &Path) -> Result<String> {
+    let path = page.canonicalize().with_context(|| page.display().to_string())?;
     Ok(format!("file://{}", path.display()))
 }
 

@@ -8,6 +8,7 @@
 
 use crate::setup;
 use crate::workspace::command;
+use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub(super) fn end_of_run(text: &str) -> String {
 }
 
 /// Captures the live view; `None`, with the reason printed, without tmux.
-pub(super) fn live(program: &Path, folder: &Path) -> Result<Option<String>, String> {
+pub(super) fn live(program: &Path, folder: &Path) -> Result<Option<String>> {
     if let Err(why) = setup::install(&[("tmux", "tmux")]) {
         println!("no capture of the live view: {why}");
         return Ok(None);
@@ -41,9 +42,10 @@ pub(super) fn live(program: &Path, folder: &Path) -> Result<Option<String>, Stri
             .env_remove("NO_COLOR")
             .env_remove("TMUX");
         let output = tmux.args(["-u", "-L", &socket, "-f", "/dev/null"]).args(arguments).output();
-        let output = output.map_err(|error| format!("tmux: {error}"))?;
+        let output = output.context("tmux")?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(text).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+        ensure!(output.status.success(), "tmux: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(text)
     };
     tmux(&["new-session", "-d", "-x", "80", "-y", "24", &format!("{} {job}; sleep 2", program.display())])?;
     let mut pictures: Vec<String> = Vec::new();
@@ -60,7 +62,7 @@ pub(super) fn live(program: &Path, folder: &Path) -> Result<Option<String>, Stri
     }
     let _ = tmux(&["kill-server"]);
     if pictures.is_empty() {
-        return Err("the live view was not seen in tmux".to_owned());
+        bail!("the live view was not seen in tmux");
     }
     let texts: Vec<&str> = pictures.iter().map(String::as_str).collect();
     Ok(Some(drawn(&texts, "trueio run --live, recorded on a terminal of 80 columns")))
