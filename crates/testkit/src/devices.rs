@@ -128,8 +128,13 @@ impl Loop {
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
             let now = fs::read_to_string(&backing).unwrap_or_default();
-            if !now.is_empty() && Path::new(now.trim_end()) != self.backing {
-                return Err(format!("{} was attached to {now} meanwhile", self.device));
+            let now = Path::new(now.trim_end());
+            // Seen once: losetup fails although the kernel has attached the file for it.
+            if now == other {
+                break;
+            }
+            if !now.as_os_str().is_empty() && now != self.backing {
+                return Err(format!("{} was attached to {} meanwhile", self.device, now.display()));
             }
         }
         self.is_attached.store(true, Relaxed);
