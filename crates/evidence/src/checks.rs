@@ -1,4 +1,6 @@
 //! The checks, one per file: sources, limits, thresholds and sentences of each.
+//!
+//! `docs/checks.md` is rendered from the files' comments (`tests/it/page.rs`): a sentence, then a list. What follows the list is for developers.
 
 pub(crate) mod achieved_depth;
 pub(crate) mod block_layer_bytes;

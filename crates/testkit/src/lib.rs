@@ -17,6 +17,7 @@ mod json_schema;
 mod needs;
 #[cfg(unix)]
 mod program;
+mod rendered;
 mod tables;
 #[cfg(unix)]
 mod terminal;
@@ -35,6 +36,7 @@ pub use json_schema::Schema;
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]
 pub use program::{Ran, Running, Sandbox, joined};
+pub use rendered::assert_rendered;
 pub use tables::{assert_row, first_if_foreign, table_rows};
 #[cfg(unix)]
 pub use terminal::{OnTerminal, on_terminal, typing_on_terminal};

@@ -1,17 +1,15 @@
 //! Compares the average queue depth with the requested one.
 //!
-//! Reads the engine's own integral: I/Os in flight, averaged over the measured time. If a depth of 32 was
-//! really 3, the run measured a depth of 3: the submission blocked, the kernel completed each I/O at once (a
-//! page cache hit, a filesystem that falls back to synchronous work), or the workers had no CPU. If the disks hold fewer requests than
-//! the job keeps in flight (`room.rs`), and the job reached that number, the finding names the limit, and the cause is the set-up.
-//!
-//! Cannot see: how many of them the disk held; requests may wait or be merged above it.
-//!
-//! Threshold: below 80 % of workers × iodepth: suspect. An engine reaps completions and submits new I/Os in
-//! batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a virtio disk this tool
-//! keeps 28 to 30, and the latencies are those of that depth. Does not apply to blocking engines, to paced
-//! jobs (there the depth is a limit), to think time, to a job that varies its depth (`latency_target`), nor
-//! to zoned writes: a zone accepts one at a time.
+//! - **Reads** the engine's own integral of I/Os in flight, and the limits of the disks: `nr_requests` (with a scheduler, its tags),
+//!   `nr_tags` of the driver, `queue_depth` of SCSI.
+//! - **Sees** submissions that block, I/Os that complete at once, workers without CPU. If the job reached a limit of the disks, it is
+//!   named, and the cause is the set-up.
+//! - **Misses** how many of them the disk held.
+//! - **Thresholds**: below 80 % of workers × iodepth is suspect; a shortfall above 5 % is reported, because batches leave gaps (28 to
+//!   30 of 32 at 85,000 IOPS). Not for blocking engines, rates, think time, sources, `latency_target`, or zoned writes, of which a zone
+//!   accepts one at a time.
+//! - **By hand**: io_uring at depth 32 on a cached file completes each I/O within its submission; `echo 4 >
+//!   /sys/block/DISK/queue/nr_requests`.
 
 use crate::facts::{PhaseFacts, Work, finding, not_applicable};
 use crate::room::Room;

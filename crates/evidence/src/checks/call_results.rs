@@ -1,13 +1,20 @@
-//! Checks the result of every call: errors, short transfers, blocks that fail verification.
+//! Detects errors, short transfers and verified blocks that differ.
 //!
-//! A common false result of storage benchmarks: every `pwrite` returned EINVAL because a buffer was
-//! misaligned, the loop ignored the result, and was very fast. The engines read every result; this check
-//! reads their counts. One failure is enough: a failed I/O has no valid latency.
+//! - **Reads** the result of every call. A misaligned direct transfer is explained by its address, offset and length, compared with the
+//!   target's requirements.
+//! - **Misses** calls that succeed without doing the requested work. All other checks cover those.
+//! - **Thresholds**: one failure contradicts, unless the job ignores it (`ignore_error`, `fill_device`). No completed I/O is suspect.
+//! - **By hand**: 128 KiB from a buffer one byte past a page. The call fails in microseconds; a loop that ignores errors is very fast.
 //!
-//! Cannot see: a call that succeeded without doing the requested work. All other checks cover that.
-//!
-//! Threshold: none. At least one I/O, and no failure except those that the job ignores (`ignore_error`,
-//! `fill_device`), which are reported.
+//!   ```sh
+//!   dd if=/dev/urandom of=full bs=1M count=64 conv=fsync
+//!   python3 -c '
+//!   import ctypes, os
+//!   file = os.open("full", os.O_WRONLY | os.O_DIRECT)
+//!   buffer = ctypes.create_string_buffer(131072 + 4096)
+//!   libc = ctypes.CDLL(None, use_errno=True)
+//!   print(libc.pwrite(file, ctypes.byref(buffer, 1), 131072, 0), os.strerror(ctypes.get_errno()))'
+//!   ```
 
 use crate::explain::{describe_failure, explain_failure};
 use crate::facts::{PhaseFacts, finding};

@@ -1,19 +1,18 @@
-//! Checks the measurement itself: clock precision, CPU time of the workers, stolen time.
+//! Checks clock, processor time and memory of the measurement itself.
 //!
-//! Reads the clock's cost and step from the tool's self-measurement, the workers' CPU time, and the time that
-//! the hypervisor took (`/proc/stat`). If a worker uses its whole core, the worker is the limit and not the
-//! disk. The load average is shown and does not affect the verdict: it lags by a minute, and a compiler that
-//! has just finished raises it.
+//! - **Reads** the clock's step and cost from the tool's self-measurement, its drift against `CLOCK_MONOTONIC`, that clock's slew
+//!   against `CLOCK_MONOTONIC_RAW`, the workers' CPU time, `/proc/stat` and `/proc/pressure`.
+//! - **Sees** a clock too coarse for the latency, a worker that is itself the limit, a hypervisor that takes the processor away.
+//! - **Misses** frequency changes, interrupts charged to other processes, load on the core's other hardware thread.
+//! - **Thresholds**: clock step, or two readings, above 10 % of the median latency; workers above 90 % of their cores or quota (not for
+//!   polling, cached or mapped I/O, zram and RAM disks, where that is by design); more than 5 % stolen; all tasks stalled for memory in
+//!   more than 5 % of the time; a drift or slew of 0.1 %. Suspect. Waiting for processors, which the kernel counts for the whole
+//!   machine, and the load average, which lags by a minute, are shown without effect.
+//! - **Cost**: 30 µs for `/proc/stat`.
+//! - **By hand**: `taskset -c 0` for the benchmark and for a busy loop.
 //!
-//! Cannot see: frequency changes, interrupts charged to other processes, load on the other hardware thread of
-//! the same core.
-//!
-//! Thresholds: clock step, or the cost of two readings, above 10 % of the median latency; workers' CPU above
-//! 90 % of the cores available to them; stolen time above 5 %; all tasks stalled for memory in more than 5 %
-//! of the time; the latency clock more than 0.1 % off the kernel's, or the kernel's off the hardware's counter
-//! (`CLOCK_MONOTONIC_RAW`, from before the baseline on; NTP adjusts by 0.05 % at most). Suspect. Polling jobs (SQPOLL, IOPOLL)
-//! and the engine `null` use a whole core by design, and mapped and cached I/O is CPU work. So is all I/O of a disk in memory (zram, a RAM
-//! disk): the processor copies and compresses within the workers' calls, and is the device.
+//! NTP adjusts by 0.05 % at most. Of zram and RAM disks the processor copies and compresses within the workers' calls, and is the
+//! device. The slew is observed from before the baseline on.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};

@@ -1,24 +1,20 @@
 //! Compares what a disk declares about itself with what was measured.
 //!
-//! `queue/rotational` and `queue/write_cache` hold what the disk, its bridge or its driver reported to the
-//! kernel. Without a report, the kernel assumes that a disk rotates: most virtual disks and many USB bridges
-//! are listed so and have no spindle. Measured latencies show a spindle: a random read waits for half a
-//! rotation, 2 ms at 15,000 rotations per minute, and a write that is durable without a cache waits for its
-//! sector.
+//! - **Reads** `queue/rotational` and `queue/write_cache`, the recorded latencies, the disk's flush counter.
+//! - **Sees** a disk that declares rotation but reads at random, or without a volatile cache makes writes durable, faster than any
+//!   rotating disk; one that declares none and is as slow; flushes, which a disk without a volatile cache would not receive.
+//! - **Misses** a wrong declaration of a slow disk; reads within the drive's own cache; false values from firmware.
+//! - **Thresholds**: a median below 1 ms, of uniform direct random reads over 1 GiB or more, or of durable writes, is suspect if the
+//!   drive itself declares rotation (SATA or SAS, no virtual machine); elsewhere it is a note, because the kernel assumes rotation if
+//!   the device reports nothing. So is one above 3 ms of single reads of a disk that declares none. Flushes of a disk that declares no
+//!   volatile cache are suspect.
+//! - **By hand**: `cat /sys/block/vda/queue/rotational` in a virtual machine, compared with `trueio baseline`.
 //!
-//! Cannot see: a wrong declaration of a slow disk, a spindle whose reads stay within the drive's own cache
-//! (so the region must be larger than any drive's cache), false values from firmware. The battery-backed
-//! cache of a RAID controller is not volatile, and is correctly declared as none.
+//! Half a rotation takes 2 ms at 15,000 rotations per minute: 60 s / 15,000 / 2.
 //!
-//! Thresholds: uniform direct random reads over 1 GiB or more with a median below 1 ms do not come from a
-//! spindle; single ones above 3 ms do. Durable writes below 1 ms do not come from a spindle without a cache.
-//! If the drive itself declares it (SATA, SAS, no virtual machine), that is suspect, because a cache in
-//! between may have completed the I/O. Elsewhere the kernel's default may be the source, and the finding is a
-//! note that does not change the verdict. Flushes executed by a disk that declares no volatile cache are
-//! suspect: the kernel sends it none.
+//! A cache in between may have replied, so none contradicts. Medians need 100 I/Os.
 //!
-//! Source: Linux `Documentation/ABI/stable/sysfs-block`, `block/writeback_cache_control.rst`; 60 s / 15,000 /
-//! 2 = 2 ms. On this project's virtual machine vda declares rotation; 4 KiB take 58 µs.
+//! Source: Linux `Documentation/ABI/stable/sysfs-block`, `Documentation/block/writeback_cache_control.rst`.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable};

@@ -1,18 +1,14 @@
-//! Compares the filesystem's support for direct I/O with the job's setting.
+//! Detects filesystems that accept `O_DIRECT` and use the page cache.
 //!
-//! `open` accepts `O_DIRECT` on tmpfs, btrfs, ext4 with `data=journal` and others, and the transfers then go
-//! through the page cache without an error. Support is read from the filesystem (`statx`, `STATX_DIOALIGN`),
-//! else from a table of filesystem types.
-//!
-//! Cannot see: the effect of the flag where support is unknown (FUSE, network filesystems, kernels before 6.1
-//! on filesystems that are not in the table); then `block_layer_bytes` and `page_cache` decide.
-//!
-//! A declaration for a whole filesystem may be too broad: btrfs buffers direct writes to files with checksums
-//! but reads them directly (measured on Linux 6.18). So if a phase only reads, the disk counted all bytes and
-//! no page stayed in the cache, the measurement takes precedence.
-//!
-//! Thresholds: none. `require` without direct I/O: contradicted. `prefer` without direct I/O, or unknown
-//! support: suspect.
+//! - **Reads** the support of each file: `statx` (`STATX_DIOALIGN`, Linux 6.1), else a table of filesystem types: tmpfs, btrfs and ext4
+//!   with `data=journal` are among those that ignore the flag.
+//! - **Misses** its effect where support is unknown (FUSE, network filesystems, older kernels); `block_layer_bytes` and `page_cache`
+//!   decide there.
+//! - **Thresholds**: `direct = require` without direct I/O contradicts; `prefer` without it, and unknown support, are suspect. Reads
+//!   that the disk counted in full, and that left no page in the cache, pass: btrfs buffers direct writes to files with checksums, and
+//!   reads the same files directly.
+//! - **Cost**: one `statx` per target, before the run.
+//! - **By hand**: `cp full /dev/shm; dd if=/dev/shm/full of=/dev/null bs=4k iflag=direct` reports success and GB/s from memory.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::checks::page_cache;

@@ -1,19 +1,28 @@
-//! Checks the order of data and flush on the disk for sampled durable writes.
+//! Checks that sampled durable writes were flushed after their data and before the call returned.
 //!
-//! A count of flushes shows little: they may have come too early, from other processes, or may not be needed.
-//! So for each sampled write that a sync call or a flag makes durable, three events are put in order: the
-//! requests that cover its disk range completed, then a flush was issued and completed, then the call
-//! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
-//! that declares no volatile cache gets none; then only the data must have completed before the return.
+//! - **Reads** the tracepoints `block_rq_issue` and `block_rq_complete` in windows ([Level E3](tracing.md#level-e3)), and the
+//!   timestamps of sampled writes and their sync calls.
+//! - **Sees** `nobarrier`, layers that drop flushes, sync calls that do nothing (libeatmydata), and loop devices whose flush reaches no
+//!   disk, or that declare no cache while the disk of their file has one.
+//! - **Misses** writes whose sync call is in another window, such as a single `fsync` at the end; which of several flushes in flight
+//!   completed; what the disk does with a flush.
+//! - **Thresholds**: more than 10 % of the sampled writes not durable at the return, on the disk or below a loop device, contradicts;
+//!   any is suspect. Not seen if the trace lost an event.
+//! - **Cost**: that of [the trace](tracing.md#level-e3).
+//! - **By hand**, on a loop device or a disk with a volatile cache, once with and once without `nobarrier`:
 //!
-//! A loop device counts as a disk. Its flush must have become one of the disk of its file, after the data. If it declares no volatile
-//! cache, it gets none, and the disk of its file must have flushed the data before the call returned all the same. That any other disk
-//! has no volatile cache is what it declares: the sentence says that this is not proved.
+//!   ```sh
+//!   mount -t tracefs none /sys/kernel/tracing
+//!   cd /sys/kernel/tracing && mkdir instances/me && cd instances/me
+//!   echo 1 > events/block/block_rq_issue/enable; echo 1 > events/block/block_rq_complete/enable
+//!   dd if=/dev/zero of=/mnt/log bs=4k count=3 oflag=direct,dsync; cat trace      # WS … FF … or WS alone
+//!   cd .. && rmdir me
+//!   ```
 //!
-//! Cannot see: writes whose sync call is in a later window, or missing; which of several flushes in flight completed; whether the disk did the work that it reported (only a power cut shows that).
-//!
-//! Thresholds: more than 10 % of the sampled writes not durable, there or below a loop device, contradicts, any is suspect. If the trace
-//! lost an event, a missing flush proves nothing, and the check is not seen. No counter shows the order, so none outweighs it.
+//! Three events are put in order: the requests that cover the write's disk range completed, then a flush of any process was issued and
+//! completed, then the call returned. Data with forced unit access needs no flush, and a disk that declares no volatile cache gets
+//! none; then only the data must have completed. The flush of a loop device must have become one of the disk of its file, after the
+//! data. No counter shows the order, so none outweighs it.
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`; see `trace/matching.rs`.
 

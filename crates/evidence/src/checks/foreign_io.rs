@@ -1,25 +1,27 @@
-//! Detects I/O of other processes on the same disks.
+//! Detects I/O of other programs on the same disks.
 //!
-//! Reads the disks' counters over an idle span just before the phase, while no job runs, and compares its
-//! rates with the phase's. Within the phase, I/O in the other direction belongs to other processes, too: a
-//! phase that only reads causes no writes. Where requests were traced, they are attributed: to other processes by name, direction and disk, also
-//! those in the measured files; elsewhere to the filesystem (metadata, journal), to our own threads, or to
-//! kernel threads, which are named by what they do, and write-back by the programs that dirtied the pages. Bytes of a process are those that were seen;
-//! extrapolated ones are marked "about".
+//! - **Reads** the disks' counters over an idle span before the phase, and I/O in the other direction during it: a phase that only
+//!   reads causes no writes, and direct writes cause no reads. As root also single requests.
+//! - **Sees** programs that were active before, or whose I/O differs in kind from the job's; as root any program, with name, process,
+//!   direction, disk and bytes ("about" marks extrapolated ones), also in the measured files and on the disk of a loop device's file.
+//!   Kernel threads are named by what they do: "write-back of dirty pages, by dd (thread 812, which has ended, dirtied about 8 MiB of
+//!   them)".
+//! - **Misses** programs that start during the phase and do the same I/O as the job (as root: between windows); who dirtied pages
+//!   before or between windows; guests of the host or volumes of an array below the disk; on the disk of a loop device's file those
+//!   that use the page cache or another loop device.
+//! - **Thresholds**: in the baseline 8 requests, and requests or bytes per second above 5 % of the phase's, or the disk busy for 10 %
+//!   of the time; in the other direction 10 % of ours, and 256 requests or 4 MiB. In the traced windows 8 requests or 1 MiB, and 5 % of
+//!   all requests or bytes by others, or 10 % by kernel threads, if that can explain 1 % of the figure (their part of the bytes or of
+//!   the time, whichever is smaller); 1 MiB of the measured files, and 5 % of the job's bytes there, dirtied by others; on the disk of
+//!   a loop device's file 10 %, in flight for a quarter of the windows. Suspect. Three windows with 32 requests and less than that of
+//!   others outweigh a busy baseline.
+//! - **Cost**: the baseline's length, once per phase.
+//! - **By hand**: run `dd if=/dev/zero of=neighbour bs=64k count=100000 oflag=direct` next to a measurement on the same disk, or
+//!   without `oflag` and then `sync -f neighbour`.
 //!
-//! Other ranks of the run on this host are no other processes; counters do not separate them, so with them only traced requests count.
-//!
-//! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
-//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an
-//! array); on the disks of a loop device's file: programs that go through the page cache or another loop device.
-//!
-//! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
-//! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
-//! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
-//! and 5 % of all requests or bytes by others, or 10 % by kernel threads, in flight for 1 % of the time; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
-//! others (any part of them where the counters show writes of a phase that only reads); on the disks of a loop device's file 10 % of all requests or
-//! bytes, in flight for a quarter of the time. Suspect. A busy baseline is ignored
-//! if three windows with 32 requests and without a lost event show no I/O of others.
+//! Where counters show writes of a phase that only reads, any part of the measured files that others dirtied counts. Other ranks of the
+//! run on this host are no other programs; counters do not separate them, so with them only traced requests count. Lost events prove
+//! nothing, so no window with one outweighs the baseline.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::trace::{WRITE_BACK, moved_words};

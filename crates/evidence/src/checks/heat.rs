@@ -1,12 +1,11 @@
 //! Checks whether disks or processors were hot enough to throttle.
 //!
-//! Reads the temperature and its limit that each disk reports, before and after the phase, and the number of
-//! thermal throttling events of the processors during it.
-//!
-//! Cannot see: virtual disks and most USB bridges, which report nothing; drives that throttle below their
-//! reported limit. `steadiness` detects the effect of throttling on the figures.
-//!
-//! Threshold: a disk at or above its own limit at the end, or one throttling event. Suspect.
+//! - **Reads** the temperature and limit of each disk (`hwmon`), before and after, and the thermal throttling events of the processors
+//!   (`thermal_throttle`).
+//! - **Misses** virtual disks and most USB bridges, which report nothing, and drives that slow down earlier (`steadiness` sees it).
+//! - **Thresholds**: a disk at or above its own limit at the end; one throttling event. Suspect.
+//! - **Cost**: a few small reads per disk.
+//! - **By hand**: `grep . /sys/block/*/device/hwmon*/temp1_{input,max}` during a long write.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::{Check, CheckOutcome};

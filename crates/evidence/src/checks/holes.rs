@@ -1,15 +1,21 @@
 //! Checks whether what was read is stored on the disk.
 //!
-//! Reads the files' extents (`FIEMAP`, else `SEEK_HOLE`) before the phase and after it, because a hole may be punched meanwhile. A hole, or
-//! space that was preallocated and never written, reads as zeros without access to the disk. Only the part that was read counts: of a
-//! job that reads in order, as far as it came; of others the whole region.
+//! - **Reads** the extents of each file that is read, before and after: `FIEMAP`, else `SEEK_HOLE`. Nothing is flushed for it.
+//! - **Sees** holes, space that was reserved and never written, extents that the filesystem compressed or encrypted.
+//! - **Misses** blocks that a thin-provisioned disk never stored, zeros that were written, block devices, files with more than 16,384
+//!   extents (not seen), and holes that were filled again within the phase: a changed time of modification is mentioned by the findings
+//!   about missing bytes.
+//! - **Thresholds**: more than 1 % not stored contradicts, unless disk and process counted every byte of direct reads; any less, or
+//!   encoded extents, are suspect. What a job in order did not reach does not count.
+//! - **Cost**: tens of microseconds for a file of a few extents, outside the measured part.
+//! - **By hand**: 0 extents, but more than 800,000 "reads" per second with direct I/O:
 //!
-//! Cannot see: blocks that a thin-provisioned disk never stored; zeros that were really written; block
-//! devices, which have no extents; holes that were filled or cut out of the region again within the phase, for which only the
-//! time of modification is evidence.
+//!   ```sh
+//!   truncate -s 256M sparse && filefrag -v sparse
+//!   fio --name=hole --filename=sparse --rw=randread --bs=4k --direct=1 --ioengine=psync --runtime=1 --time_based
+//!   ```
 //!
-//! Thresholds: more than 1 % of that part not stored: contradicted, unless the disks and the process counted every byte of direct reads,
-//! which then were elsewhere; any less, or extents that the filesystem compressed: suspect.
+//! A file with too many extents is suspect if the examined ones have holes. I/Os in flight at the end do not count as read.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};

@@ -1,19 +1,25 @@
 //! Checks whether a limit of a control group determines the figures.
 //!
-//! Reads the limits of this process's control groups on the block devices under the target (`blkio.throttle.*` of version
-//! 1, `io.max`, `io.latency` and `io.cost` of version 2), the rates again five times a second, and what the limited group transferred during the phase
-//! (`blkio.throttle.io_service_bytes`, `io.stat`), with the time in which its tasks waited for I/O (`io.pressure`). A disk below a loop device's file counts, too.
+//! - **Reads** the limits of this process's control groups on the devices under the target, also on the disk of a loop device's file:
+//!   `blkio.throttle.*_device` of its own group (version 1), `io.max`, `io.latency` and the weight under `io.cost` of every group up to
+//!   the root (version 2); rates again five times a second. What the limited group transferred (`blkio.throttle.io_service_bytes`,
+//!   `io.stat`), and `io.pressure`: no kernel counts how long a limit delayed a group.
+//! - **Misses** limits that come and go within 0.2 s; groups above the mounted ones, as in a container; `io.latency` targets of
+//!   neighbouring groups; limits of a hypervisor, a cloud volume or an array (`steadiness` names a flat plateau).
+//! - **Thresholds**: half of what a limit allows, or delays by `io.cost` for more than 5 % of the time, are suspect. Throttling comes
+//!   in slices of about 100 ms, so bursts wait at a mean far below the limit: a tenth of it is suspect if I/Os took ten times as long
+//!   as the disk's requests and at least 10 ms. A limit that was set for a part of the phase is compared with the rate of that part,
+//!   and explains no more. A limit that is further away, or under which jobs kept their own rates without waiting, is a note. Never
+//!   contradicted: the disk performs like this under the limit.
+//! - **Cost**: five small files per target while planning and two reads per limit and phase (version 1), four small files for each
+//!   group (version 2); the limits again five times a second.
+//! - **By hand**: `mkdir /sys/fs/cgroup/blkio/slow; echo "254:0 1048576" > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_bps_device;
+//!   echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs`, then a run.
 //!
-//! Cannot see: limits that come and go within 0.2 s; groups above the mounted ones, as in a container; limits of a hypervisor, a cloud volume or an array
-//! (`steadiness` reports a rate that falls to a flat plateau); targets of `io.latency` of neighbouring groups.
-//!
-//! Thresholds: the group transferred at least half of what a limit allows, or `io.cost` delayed its I/O for more than 5 % of
-//! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit: a rate
-//! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
-//! group waited for I/O for half of the time or more while the disk was idle. A limit that was set only for a part of the phase is compared with the
-//! rate of the intervals in the middle of which it was certainly set. A rate above the limit is explained only for the time in which the rate was near it. A limit that is further away is a note, and so is one
-//! under which jobs of direct I/O kept the rates that they set, 99 % of the I/Os took less than 10 ms, and 95 % less than 1 ms or the disk at least
-//! half of the mean: nothing waited for it. Never contradicted: the figures are those of the disk under this limit.
+//! Version 1 ignores limits of groups above. Without direct I/O, bursts are suspect if the group waited for I/O (`io.pressure`) for
+//! half of the time beyond that in which the disk was busy; waits for processors in a quarter of the time may explain them instead. A
+//! rate above the limit is explained only for the time in which it was near it; for less than 5 % of the time a limit is a note. Jobs
+//! of direct I/O did not wait if 99 % of the I/Os took less than 10 ms, and 95 % less than 1 ms or the disk at least half of the mean.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 

@@ -1,14 +1,9 @@
-//! Detects latencies too short for a disk.
+//! Detects latencies that no bus allows.
 //!
-//! A direct transfer crosses a bus and ends with an interrupt. The fastest NVMe drives take about 8 µs, a
-//! virtual disk about 9; a direct read of a hole takes 0.3 to 0.6 and of tmpfs 0.2 to 1.4 (measured on Linux
-//! 6.18). A median below the floor was not served by a disk.
-//!
-//! Cannot see: a false result with a plausible latency. A failing write takes 3 to 13 µs, because its pages
-//! are pinned before it is checked.
-//!
-//! Threshold: median total latency of direct transfers below 2 µs: suspect. Not applied to memory devices
-//! (zram, ram, pmem) and loop devices.
+//! - **Reads** the median latency of direct transfers: the fastest NVMe drives take about 8 µs, a direct read of a hole 0.3 to 0.6.
+//! - **Misses** false results with plausible latencies: a write that fails takes 3 to 13 µs, because its pages are pinned first.
+//! - **Thresholds**: below 2 µs is suspect. Not for zram, pmem, RAM disks and loop devices.
+//! - **By hand**: as for `holes`.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};

@@ -1,21 +1,20 @@
 //! Checks whether the latency that the calls report is the disk's.
 //!
-//! Reads the parts of the latency of the direct transfers that were traced (device, queue of the I/O scheduler, rest), the mean time of
-//! all requests of the disks (`/sys/block/<disk>/stat`), and the mean of all calls. What a system call, a filesystem, a library between program and kernel, or this program adds is in the rest.
+//! - **Reads** the parts of the latency of traced direct transfers (device, I/O scheduler, rest), the mean time of the disks' requests
+//!   (`/sys/block/DISK/stat`), and the mean of all calls.
+//! - **Sees** what delays I/Os between program and disk: a preloaded library, a filter of system calls, a lock of the filesystem.
+//! - **Misses** who delays, and delays below the tracepoints (they are the device's), of buffered I/O, sync calls and `O_DSYNC` writes.
+//! - **Thresholds**: device and scheduler explain less than half of the mean, both as traced and as counted, and more than a third of
+//!   it, at least 20 µs, is neither theirs nor the processors' (running, waiting, stolen): suspect, unless another check names the
+//!   delay (a limit, a stop). Needs level E3 and 30 traced transfers. Not for batches, pauses with I/Os in flight, queues deeper than
+//!   the disk's, parallel writes to files, dm, md, or `--trace-syscalls`.
+//! - **By hand**: `LD_PRELOAD` of a library whose `pread` sleeps for 2 ms in every third call, or computes for 300 µs.
 //!
-//! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped. So the rest can contain
-//! the share of time that the workers used their processors or waited for them, and the stolen share; what is left is unexplained. An engine
-//! of single calls runs only kernel code within a call: its time in user mode explains nothing, and the shares are of the time of all calls. Writes
-//! may be completed by workers of the kernel (`kworker`), whose time of waiting counts for them, if it is larger; for I/Os of helper threads the
-//! share in which any task waited (`/proc/pressure/cpu`) does.
-//!
-//! Cannot see: latency between the tracepoints of the disk and the disk itself (a hypervisor, a slow transport): that is the device's; delays
-//! of buffered I/O, of sync calls, and of writes with `O_DSYNC`, whose calls contain more than one request; who delays.
-//!
-//! Thresholds: device and scheduler explain less than half of the mean of the calls, both as traced and as the disks counted, and more than a third of the
-//! mean, and at least 20 µs, are unexplained: suspect. A finding of a check that names a delay before the disk (see
-//! [`NAMED_BY`]), and can explain all of it but that third, takes precedence. At least 30 transfers are needed. Not applied where I/Os wait by design: batches
-//! of completions, a queue deeper than the disks hold, parallel writes to a file, whose filesystem may lock it.
+//! While a worker runs or waits for a processor, its I/Os in flight wait to be reaped, so the rest can contain these shares of the
+//! time. An engine of single calls runs only kernel code within a call: its time in user mode explains nothing, and the shares are of
+//! the time of all calls. Writes may be completed by workers of the kernel (`kworker`), whose waits count for them, if they are larger;
+//! for I/Os of helper threads the share in which any task waited (`/proc/pressure/cpu`) does. The check that names the delay
+//! (`NAMED_BY`) must be able to explain all but that third.
 
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use crate::room::Room;

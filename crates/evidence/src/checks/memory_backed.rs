@@ -1,12 +1,10 @@
-//! Checks whether the target is backed by memory instead of a disk.
+//! Detects memory in the place of a disk.
 //!
-//! Reads the stack of the target. A file on tmpfs, on zram, or on a filesystem on a loop device over tmpfs is
-//! in memory; a loop device without direct I/O serves reads from the page cache of its file. The figures are
-//! then correct, but not those of a disk.
-//!
-//! Cannot see: a disk that the hypervisor keeps in its own memory.
-//!
-//! Threshold: any of these: suspect, unless the target is the memory device itself, by its own name.
+//! - **Reads** the stack under the target.
+//! - **Sees** tmpfs, ramfs, zram, loop devices over tmpfs, and loop devices without direct I/O, which use the page cache of their file.
+//! - **Misses** a disk that the hypervisor keeps in its own memory.
+//! - **Thresholds**: any is suspect, unless the target is the memory device itself, by its own name.
+//! - **By hand**: `losetup --find --show /dev/shm/image`, a filesystem on it, and a "disk" as fast as memory.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::{Check, CheckOutcome, FilesystemKind, LayerKind, TargetFacts, TargetKind, Transport};

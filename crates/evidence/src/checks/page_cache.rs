@@ -1,21 +1,17 @@
 //! Compares the files' pages in the page cache before and after the phase.
 //!
-//! Reads `cachestat` (Linux 6.5), else `mincore`, of each file's region. Direct I/O leaves no pages in the
-//! cache: if the cache grew by the transferred bytes, the I/O was not direct. For a buffered phase, the check
-//! shows how much could be served from memory from the start, and how much of the written data was still only
-//! in memory at the end.
+//! - **Reads** the cached and dirty pages of each file: `cachestat` (Linux 6.5), else `mincore`.
+//! - **Sees** direct I/O that left pages in the cache, and so was not direct; files that were cached before a buffered phase; data
+//!   still in memory at its end.
+//! - **Misses** pages that were evicted in between, and the origin of single pages. ZFS has its own cache.
+//! - **Thresholds**: growth under direct I/O above 64 pages and 1 % of what was transferred (of the region, if smaller) contradicts. It
+//!   is suspect if the counters of disks and process confirm every byte and other programs read or wrote 90 % of the growth. Buffered:
+//!   more than 10 % of the region cached before reads, or more than 2 % of what was written dirty at the end, is suspect.
+//! - **Cost**: 8 µs for 400 MB of cached pages.
+//! - **By hand**: `fincore full` before and after `cat full > /dev/null`, and after `dd … iflag=direct`.
 //!
-//! Another program that reads or writes the same file or device through the cache makes it grow, too. Then the disk reads or writes
-//! these bytes in addition to those that the kernel counts for this process, or they are dirty pages. A writer changes the time of
-//! modification of the file (not of a device).
-//!
-//! Cannot see: pages that were cached and evicted in between; the origin of single pages; ZFS's own cache.
-//!
-//! Thresholds: growth under direct I/O of more than 64 pages and 1 % of the transferred bytes or of the
-//! region, whichever is less: contradicted. Only suspect if the filesystem declares direct I/O, the counters of the
-//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks, or wrote it (the
-//! phase only reads, and the time of modification of a file changed): a file that is buffered silently grows by what this process itself read. Buffered reads with more than 10 % of the region cached at the
-//! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
+//! Others explain growth only if the filesystem declares direct I/O: a file that is buffered silently grows by what this process itself
+//! read. What others wrote counts only if the phase only reads and the time of modification of a file (not of a device) changed.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::checks::foreign_io::{culprits_of, moved_by_others};

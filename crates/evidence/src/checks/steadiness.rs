@@ -1,19 +1,21 @@
 //! Checks whether the rate was constant during the phase.
 //!
-//! Reads the I/Os completed per interval of 100 ms, summed over the jobs while all of them ran. It looks for
-//! a lasting change of level (a full write cache, exhausted burst credits, other I/O) and for drift (a line
-//! fitted through five equal parts). If the rate falls to a level and then stays within 2 % of it for a second or longer, it
-//! behaves as under a limit, and the sentence says so. If the job sets a steady state, it reports whether that was reached.
+//! - **Reads** the I/Os completed in each 100 ms, summed over the jobs while all of them ran; the result of `steady_state`, if
+//!   requested.
+//! - **Sees** lasting changes of level (a full write cache, exhausted burst credits, throttling, another program that starts), with
+//!   time and amount; levels that return, with their length; drifts; stalls. A rate that falls and stays within 2 % for a second is
+//!   named as a limit: burst credits of a cloud volume, or a throttle.
+//! - **Misses** cycles longer than the phase, and phases of less than 2 s.
+//! - **Thresholds**: a change by a third (rank test, p at most 0.01); a drift of more than 25 % of the mean over five parts; no I/O for
+//!   0.5 s or longer and for more than 5 % of the time (less is a note; not for jobs with a rate or pauses); no steady state. Suspect.
+//! - **Cost**: about a millisecond after the phase.
+//! - **By hand**: write more than the SLC cache of a consumer SSD holds; the rate falls: `trueio run --rw write --bs 1m --iodepth 8
+//!   --size 100g --html page.html`.
 //!
-//! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
-//! A drift of a few I/Os is none: the parts must differ by more than two standard deviations of their count.
-//! One stall is not a change of level: the percentiles show it. Time for which this tool was stopped (`stops`) is left out, as is that of
-//! a sync that ends a job.
-//!
-//! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more than 25
-//! % of the mean, or no I/O at all for 0.5 s or longer and more than 5 % of the time (unless the job pauses): suspect. A steady state that the job sets and that was not reached: suspect. `steady_state`
-//! applies the SNIA rule itself (range 20 %, excursion 10 % over five rounds); a run of a few seconds on a
-//! shared machine would rarely meet it.
+//! The time of stops (`stops`), and of a sync that ends a job, is left out. The rank test compares with shuffled blocks; the parts of a
+//! drift must differ by more than two standard deviations of their count; in a stall at least 50 I/Os would usually complete. A limit
+//! of a control group that was set or lifted within 0.5 s of a change is its cause. The rule of `steady_state` (SNIA) is narrower:
+//! 300 ms slices of a quiet run on this project's machine deviate by 16 %.
 
 use crate::checks::stops::stops;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};

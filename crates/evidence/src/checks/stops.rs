@@ -1,17 +1,21 @@
 //! Checks whether this tool was stopped during the phase.
 //!
-//! Reads the gaps between two clock readings of the thread that follows the phase, without its own sleep (20 ms) and its time in the run
-//! queue: in the rest it could not run (`SIGSTOP`, a debugger, a frozen control group, a paused virtual machine). The workers' own clocks
-//! confirm it: no I/O completed within the span, and an I/O that was in flight took at least as long, or those of a job with a rate that became due
-//! meanwhile were issued late. The time of a suspend (`CLOCK_BOOTTIME` against `CLOCK_MONOTONIC`), steps of the machine's
-//! clock, `SIGCONT` and the tracer in `/proc/self/status` name the cause.
+//! - **Reads** the gaps between two clock readings of the thread that follows the phase, without its own sleep and its time in the run
+//!   queue. The workers' clocks confirm a stop: no I/Os meanwhile, and one that took as long, or came late. The time of suspends, steps
+//!   of the time of day, `SIGCONT`, and `TracerPid` in `/proc/self/status` show the cause.
+//! - **Sees** `SIGSTOP`, a debugger, a frozen control group, a paused virtual machine, a suspend. `steadiness` leaves their time out.
+//! - **Misses** stops shorter than 50 ms, of a single worker, or shorter than 0.25 s of a job that pauses, without I/O in flight. A
+//!   virtual machine whose clocks stand still while it is paused shows no stop, and its figures do not contain it.
+//! - **Thresholds**: stops and suspends of more than 1 % of the measured time together, beyond stolen time, are suspect. Less is a
+//!   note.
+//! - **Cost**: fifty readings of a clock and a small file per second, about 0.1 % of a processor.
+//! - **By hand**: `kill -STOP PID; sleep 0.2; kill -CONT PID` during a run.
 //!
-//! Cannot see: stops shorter than 50 ms; stops of a single worker; stops shorter than 0.25 s of a job that pauses, without I/O in
-//! flight.
+//! Intervals with I/Os cover at most a tenth of a stop, and one I/O took at least as long, or those of a job with a rate that became
+//! due meanwhile were issued late. A suspend is the difference of `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC`; the thread sleeps for 20 ms;
+//! its time in the run queue is that of `/proc/thread-self/schedstat`.
 //!
-//! Thresholds: stops and suspends of more than 1 % of the measured time, all together and beyond stolen time: suspect. Less is a note.
-//!
-//! Source: Linux `kernel/time/timekeeping.c` (`CLOCK_BOOTTIME`), proc_pid_status(5) `TracerPid`, signal(7).
+//! Source: Linux `kernel/time/timekeeping.c` (`CLOCK_BOOTTIME`), proc_pid_status(5), signal(7).
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::observation::Stop;

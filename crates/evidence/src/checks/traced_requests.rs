@@ -1,19 +1,19 @@
-//! Matches sampled direct transfers with requests at their disk offsets.
+//! Looks for the request of each sampled direct transfer at its own disk offset.
 //!
-//! Each sampled transfer must have its request: of the same direction, in the file's disk range, issued and
-//! completed within the I/O. Then this disk completed it at this offset. Requests of other sizes than the
-//! calls (split, merged with neighbours, read ahead) are reported and not suspect.
+//! - **Reads** the tracepoints of `flush_order`, and the positions of the files on the disk (`FIEMAP` and the start of the partition).
+//! - **Sees** whether requests covered the transfer's position between submission and completion, also on the disk of a loop device's
+//!   file. Splits, merges and, for buffered jobs, the sizes of requests and calls (read-ahead) are reported.
+//! - **Misses** buffered transfers, which have no request of their own; transfers between windows; files with unknown positions, or
+//!   that moved or grew; the content.
+//! - **Thresholds**: more than 10 % without a request contradicts, any is suspect; so is more than 10 % without one below a loop device
+//!   with direct I/O, or in holes of the file below a loop device. Not seen if the trace lost an event, or a counter shows that all
+//!   bytes arrived.
+//! - **Cost**: that of the trace.
+//! - **By hand**: as for `flush_order`; `filefrag -v -b512 FILE` prints the sectors, relative to the start of the partition.
 //!
-//! A loop device counts as a disk; its requests are followed to the disk of its file, and the sentence says how many were found there.
-//! Those of a loop device with direct I/O must be.
-//!
-//! Cannot see: buffered transfers, which have no request of their own; transfers between two windows; files
-//! whose disk offsets are unknown (see `trace/extents.rs`).
-//!
-//! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
-//! loop device with direct I/O. So is more than 10 % that read holes of the file below any loop device. A missing request proves
-//! nothing if the trace lost an event, or if the disks or the process counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
-//! `process_read_bytes` is counted at the top of a stack of devices, so it does not outweigh disks that counted fewer bytes.
+//! That counter is `process_read_bytes`, if `block_layer_bytes` does not contradict it (the process is counted at the top of a stack of
+//! devices), or `block_layer_bytes` without I/O of others. Worker timestamps agree with the trace's within 1 µs: both clocks are read
+//! together when a window opens and after each sampled I/O, which is dropped if that took more than 2 µs.
 
 use super::flush_order::{losses, source_of};
 use super::{block_layer_bytes, foreign_io, process_read_bytes};

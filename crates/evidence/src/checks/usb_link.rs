@@ -1,20 +1,15 @@
 //! Checks whether USB transport or link limits the disk.
 //!
-//! Reads how each USB disk is attached. On BOT Linux does not query a disk's properties: it lists every disk
-//! as rotational with physical sectors of 512 bytes. BOT executes one command at a time, so a deep queue
-//! measures the transport. A USB 3 disk on a USB 2 link cannot exceed 480 Mbit/s.
+//! - **Reads** how each USB disk is attached: driver, link, port, capabilities that the device reports.
+//! - **Sees** a disk on BOT that the kernel lists as rotational with physical sectors of 512 bytes, as it does every disk on BOT; a USB
+//!   3 disk on a USB 2 link. A USB 2 disk that offers only BOT passes: one command at a time is its maximum.
+//! - **Misses** a bad cable, and effects of a bridge. Before Linux 6.9 there are no capability descriptors, and the disk's USB version
+//!   decides: below 2.01 it has no USB 3, from 2.10 on it likely has, others are not seen.
+//! - **Thresholds**: either is suspect.
+//! - **By hand**: `trueio usb switch sdX bot`, and a baseline; or a USB 2 cable.
 //!
-//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. The capability descriptors of a disk
-//! on a USB 2 link show whether it supports USB 3; Linux provides them from 6.9 on. On older kernels the
-//! disk's own USB version decides. Below 2.01 it does not support USB 3. From 2.10 on it declares what the
-//! standard requires of a USB 3 disk on such a link, which is suspect and reported as likely. Any other
-//! version, or none, is reported as not seen.
-//!
-//! Threshold: either is suspect. A disk on BOT whose facts differ from those that Linux gives every BOT disk
-//! passes, and so does a USB 2 disk that offers only BOT: its figures are its own, whatever Linux lists.
-//!
-//! Source: USB 3.2, 9.6.1 (`bcdUSB` of a SuperSpeed device on a USB 2 link is 2.10), 9.6.2 (from 2.01 on a
-//! device has capability descriptors).
+//! Source: USB 3.2, 9.6.1 (`bcdUSB` of a SuperSpeed device on a USB 2 link is 2.10), 9.6.2 (from 2.01 on a device has capability
+//! descriptors).
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::{Check, CheckOutcome, DiskFacts, UsbFacts, UsbTransport};

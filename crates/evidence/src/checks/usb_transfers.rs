@@ -1,15 +1,15 @@
-//! Checks the transfers of a USB disk that a job drives in user space (`ioengine = uas`).
+//! Checks the transfers of a USB disk that a job drives in user space.
 //!
-//! Such a disk has no counters of its own: the kernel has no block device of it. Two counts are there. The host
-//! controller reports the length of each data transfer, which is what was on the bus, not what the disk claims. The
-//! kernel counts all transfers to the device (`urbnum`), whichever program submits them; it does not rest on the
-//! results of this program. The disk's own reports are kept, too: sense data, answers that it is busy, recoveries.
-//!
-//! Cannot see: whether the disk's own cache served the I/O; a bridge that answers for its disk.
-//!
-//! Threshold: fewer bytes than the calls reported, fewer transfers than this program submitted, or a deferred error
-//! (an acknowledged write was lost) contradict. Timeouts, resets, violations of the protocol, and more than 2 % and 200
-//! transfers of other programs are suspect. Answers that the queue is full are reported.
+//! - **Reads** the length of each USB transfer as the host controller reported it, the kernel's count of all transfers to the device
+//!   (`urbnum` in sysfs), and the disk's reports: sense data, deferred errors, full queues. With `ioengine = uas` there is no block
+//!   device, and no other counter.
+//! - **Sees** calls that succeeded without data on the bus; transfers that never reached the kernel; acknowledged writes that were lost
+//!   (deferred errors); other programs that use the device.
+//! - **Misses** I/O that the disk's own cache or its bridge answered.
+//! - **Thresholds**: fewer bytes or transfers than the calls need, and deferred errors, contradict. Timeouts, resets, protocol errors,
+//!   short transfers, and more than 2 % and 200 transfers of other programs are suspect. Without `urbnum` it is not seen.
+//! - **Cost**: two reads of a small file for each phase.
+//! - **By hand**: `cat /sys/bus/usb/devices/2-1/urbnum` before and after; a command has three transfers (command, data, status).
 //!
 //! Source: Linux `Documentation/ABI/testing/sysfs-bus-usb`, `urbnum`; T10 SPC-4, 4.5.7 (deferred errors).
 

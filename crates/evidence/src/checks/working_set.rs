@@ -1,15 +1,11 @@
-//! Compares the size of the files with the memory that this process may use.
+//! Compares the size of buffered jobs' files with the memory that this process may use.
 //!
-//! I/O that goes through the page cache and fits in memory is soon served from memory, whatever the disk can
-//! do. A limit of the process's control groups makes the page cache smaller than the machine's memory.
-//!
-//! Cannot see: the disk's own cache, whose size is not reported; pages of the files that processes of other control groups
-//! brought into memory (`page_cache` counts them).
-//!
-//! Writes that a sync call covers before the measured time ends are the disk's: their time includes the way to it.
-//!
-//! Threshold: buffered reads, or buffered writes without a sync call, of files smaller together than
-//! memory: suspect, unless the disk transferred all bytes.
+//! - **Reads** the files' sizes, and the machine's memory or a lower limit of its control groups (`memory.limit_in_bytes`, `memory.max`
+//!   and `memory.high` of every group up to the root).
+//! - **Misses** the disk's own cache, and pages that processes of other control groups brought into memory (`page_cache` counts them).
+//! - **Thresholds**: smaller is suspect, unless the disk transferred all bytes and a sync call covers the writes: their time then
+//!   includes the way to the disk.
+//! - **By hand**: read a file of a tenth of your memory twice.
 
 use crate::checks::block_layer_bytes::has_arrived;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};

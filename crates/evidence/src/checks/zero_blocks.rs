@@ -1,12 +1,17 @@
-//! Checks whether the read blocks contain anything but zeros.
+//! Checks whether the blocks that are read hold anything but zeros.
 //!
-//! Examines up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct I/O before
-//! it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk images) read as
-//! zeros, often without access to a medium. Of a job that reads in order, those count that it came to.
+//! - **Reads** up to 32 blocks of 4 KiB of each file or device that the phase reads, with direct I/O, before it.
+//! - **Sees** what was never written: thin-provisioned volumes, trimmed SSDs and blank disks return zeros, often without reading a
+//!   medium.
+//! - **Misses** whether the zeros were written. Without direct I/O it is not seen.
+//! - **Thresholds**: half of the blocks; of a job that reads in order, of those that it reached. Suspect.
+//! - **Cost**: 32 reads, at most 200 ms on a slow disk.
+//! - **By hand**: a new sparse image on a loop device reads at memory speed:
 //!
-//! Cannot see: whether zeros were really written. `holes` checks files with holes.
-//!
-//! Threshold: at least half of the examined blocks. Suspect.
+//!   ```sh
+//!   truncate -s 1G blank && losetup --find --show --direct-io=on blank
+//!   fio --name=blank --filename=/dev/loop0 --rw=randread --bs=4k --direct=1 --readonly --runtime=2 --time_based
+//!   ```
 
 use crate::checks::holes::read_end;
 use crate::facts::{PhaseFacts, Work, finding, not_applicable, not_seen};

@@ -2,6 +2,7 @@
 
 mod checks;
 mod lies;
+mod page;
 mod support;
 mod tool;
 mod trace;
