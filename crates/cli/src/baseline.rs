@@ -41,7 +41,7 @@ const APPEND: &str = "append-4k-fdatasync";
 /// What `trueio baseline` is for.
 pub(crate) const ABOUT: &str = "A complete picture of a disk in about a minute";
 
-/// The command line.
+/// Adds the arguments of `trueio baseline`.
 pub(crate) fn arguments(command: Command) -> Command {
     run_outputs(command)
         .long_about(

@@ -33,7 +33,7 @@ pub(crate) const ABOUT: &str = "Find out whether a disk is as large as it report
 /// Size of cache that is excluded by default: what a fake disk has in front, with a margin.
 const CACHE_DEFAULT: &str = "2g";
 
-/// The command line.
+/// Adds the arguments of `trueio capacity`.
 pub(crate) fn arguments(command: Command) -> Command {
     let path = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name)

@@ -28,7 +28,7 @@ impl Claimed {
     /// that may be written over, `command` is the command's name.
     ///
     /// # Errors
-    /// The refusal.
+    /// A rule refuses the job, or the target cannot be claimed.
     pub(crate) fn of(
         command: &str,
         path: &str,

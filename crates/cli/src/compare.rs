@@ -41,7 +41,7 @@ const EXIT_CANNOT_TELL: u8 = 3;
 /// One-line description of `trueio compare`.
 pub(crate) const ABOUT: &str = "Is B better than A, or is it noise?";
 
-/// The command line.
+/// Adds the arguments of `trueio compare`.
 pub(crate) fn arguments(command: Command) -> Command {
     flags::table_options(own_arguments(command))
 }

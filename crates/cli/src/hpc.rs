@@ -56,7 +56,7 @@ mdtest's options: -a POSIX, -n, -I, -d, -F, -D, -C, -T, -E, -r, -u, -L, -z, -b, 
 -G, -p.
 Options of trueio come before those of mdtest; --explain may stand anywhere. docs/ior-mdtest.md has the differences.";
 
-/// The command line.
+/// Adds the arguments of `trueio ior` and `trueio mdtest`.
 pub(crate) fn arguments(program: Program, command: Command) -> Command {
     flags::run_outputs(command)
         .arg(flags::switch("explain", "Print the jobs as TOML, for `trueio run`, and run nothing"))

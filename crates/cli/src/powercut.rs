@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Time after an error within which the disk must turn out to be gone.
 const VANISHING: Duration = Duration::from_secs(5);
 
-/// The command line.
+/// Adds the arguments of `trueio powercut`.
 pub(crate) fn arguments(command: Command) -> Command {
     let command = command
         .long_about(

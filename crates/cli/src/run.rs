@@ -26,7 +26,7 @@ pub(crate) const ABOUT_EXPLAIN: &str = "Print the plan of jobs, each value with 
 /// For how long a baseline measures disturbed loads once more if most of them were disturbed.
 const SECOND_LOOK: Duration = Duration::from_secs(20);
 
-/// The command line.
+/// Adds the arguments of `trueio run`.
 pub(crate) fn arguments(command: Command) -> Command {
     let command = flags::run_outputs(command).arg(flags::output_file(
         "trace",

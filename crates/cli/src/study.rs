@@ -31,7 +31,7 @@ const IDLE_NS: u64 = 20_000_000;
 /// One-line description of `trueio study`.
 pub(crate) const ABOUT: &str = "Repeat a published experiment, and show your figures next to the published ones";
 
-/// The command line.
+/// Adds the arguments of `trueio study`.
 pub(crate) fn arguments(command: Command) -> Command {
     outputs(own_arguments(command))
 }

@@ -21,7 +21,7 @@ pub struct Head {
     pub setting: Option<Box<trueio_model::RunRecord>>,
     /// When it began.
     pub started_at: String,
-    /// The command line.
+    /// The words of the command line, the program first; the comparison keeps them.
     pub command: Vec<String>,
     /// The program.
     pub tool: ToolFacts,

@@ -29,9 +29,9 @@ pub enum GateError {
     /// Comparisons lack its figure.
     #[error("`{text}`: a comparison has no {figure}; it compares {known}")]
     NoMetric {
-        /// The limit.
+        /// The limit, as typed.
         text: String,
-        /// The figure.
+        /// The name of the figure in it.
         figure: String,
         /// What it has.
         known: String,
@@ -39,7 +39,7 @@ pub enum GateError {
     /// No side has the name.
     #[error("`{text}`: there is no side `{side}`; the sides are {known}")]
     NoSide {
-        /// The limit.
+        /// The limit, as typed.
         text: String,
         /// The name in it.
         side: String,

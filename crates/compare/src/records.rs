@@ -46,9 +46,9 @@ pub enum RecordsError {
     /// No phase has a name that both have.
     #[error("`{first}` and `{this}` have no phase in common: {of_first} against {of_this}")]
     NothingInCommon {
-        /// The first side.
+        /// The name of the first side.
         first: String,
-        /// The other.
+        /// The name of the other.
         this: String,
         /// The first side's phases.
         of_first: String,
@@ -80,7 +80,7 @@ struct Entry {
     series: Vec<(Metric, Vec<f64>)>,
     /// How the I/Os depend on each other, if the record shows it.
     dependence: Option<Dependence>,
-    /// The measured time.
+    /// Length of the measured part, in nanoseconds.
     elapsed_ns: u64,
     /// The span of one row.
     row_ns: u64,

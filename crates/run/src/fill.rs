@@ -72,7 +72,7 @@ pub(crate) enum Space {
     AsPlanned,
     /// Written out, because the filesystem does not allocate space ahead. The reason is the error of the call.
     WrittenInstead {
-        /// The error.
+        /// The error of `fallocate`, as the system words it.
         reason: String,
     },
 }

@@ -145,7 +145,7 @@ impl Held {
     /// Compares a newly opened descriptor with this target, before the descriptor is used.
     ///
     /// # Errors
-    /// The difference.
+    /// How the target differs from the plan, or why it cannot be examined.
     pub(crate) fn confirm(&self, opened: &File) -> Result<(), HoldError> {
         let found = identity_of(opened)?;
         match self.identity.borrow().is_same(&found) {
@@ -163,7 +163,7 @@ impl Held {
     /// bytes of the target up to `end_bytes`.
     ///
     /// # Errors
-    /// The difference.
+    /// How the target differs from the plan, or why it cannot be examined.
     pub(crate) fn check(&self, end_bytes: u64) -> Result<(), HoldError> {
         let planned = self.identity.borrow();
         let changed = |what: String| Err(HoldError::Changed(what));

@@ -95,9 +95,9 @@ use trueio_model::{
 pub struct Request {
     /// What kind of run (`baseline`, `run`).
     pub kind: String,
-    /// The command line.
+    /// The words of the command line, the program first; the record keeps them.
     pub command: Vec<String>,
-    /// The specification.
+    /// The jobs as they were set, before planning; the record keeps them.
     pub spec: Vec<JobSpec>,
     /// What will be done.
     pub plan: Plan,

@@ -25,7 +25,7 @@ pub trait Observer {
 pub enum Event<'a> {
     /// A file is being written before it is measured.
     Preparing {
-        /// Its path.
+        /// Its path, as the plan has it.
         path: &'a str,
         /// How much of it is written, in bytes.
         done_bytes: u64,

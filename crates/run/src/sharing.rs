@@ -5,7 +5,7 @@ use trueio_model::{FileAccess, JobPlan};
 /// The combined extent of all jobs of a run that use one file, from the view of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sharing {
-    /// The phase.
+    /// The phase whose view it is: its position in the plan, from 0.
     pub(crate) phase: u32,
     /// The largest end of any job's region, in bytes: the length that the file gets.
     pub(crate) end_bytes: u64,

@@ -18,7 +18,7 @@ pub struct Definition {
     pub title: String,
     /// The question that it answers.
     pub question: String,
-    /// The source.
+    /// Where the published figures come from.
     pub source: Source,
     /// How to read the published figures.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct Definition {
     /// Job options of every row.
     #[serde(default)]
     pub set: Options,
-    /// The axes.
+    /// What is varied; a row has one value of each axis.
     #[serde(default)]
     pub axis: Vec<Axis>,
     /// Combinations that are left out.
@@ -71,7 +71,7 @@ pub type Options = BTreeMap<String, OptionText>;
 /// Axes with one or several values each: the rows to which something applies.
 pub type AxisSelection = BTreeMap<String, OneOrMany>;
 
-/// The source.
+/// A publication whose figures are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -109,7 +109,7 @@ pub struct PublishedTable {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureColumn {
-    /// The column.
+    /// Its heading in `published.csv`.
     pub column: String,
     /// The kind of figure.
     pub metric: StudyMetric,
@@ -349,7 +349,7 @@ pub struct Quick {
 pub struct ContrastDefinition {
     /// For a heading.
     pub title: String,
-    /// The axis.
+    /// The key of the axis.
     pub axis: String,
     /// The value above the line.
     pub of: String,
@@ -416,9 +416,9 @@ pub struct Assumption {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sum {
-    /// The sum.
+    /// The figure that the parts add up to.
     pub whole: StudyMetric,
-    /// The summands.
+    /// The figures that are added.
     pub parts: Vec<StudyMetric>,
     /// The permitted difference, as a share of the whole.
     pub tolerance: f64,
@@ -498,7 +498,7 @@ impl OneOrMany {
         self.values().any(|named| named == value)
     }
 
-    /// Its values.
+    /// Returns the named values, in their order.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let all: &[String] = match self {
             OneOrMany::One(one) => std::slice::from_ref(one),

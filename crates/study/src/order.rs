@@ -16,7 +16,7 @@ pub struct Order {
     pub samples: Option<u32>,
     /// The seed of orders and offsets.
     pub seed: u64,
-    /// The target.
+    /// The target of all rows that need no other.
     pub target: Target,
     /// Other targets on which rows may run ([`Surroundings::bring`]). They are planned with the first, so that refusals
     /// come before anything is touched.
@@ -31,7 +31,7 @@ pub struct Order {
     pub may_start_programs: bool,
     /// True if evidence is collected.
     pub has_evidence: bool,
-    /// The command line.
+    /// The words of the command line, the program first; the record keeps them.
     pub command: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ use std::os::fd::FromRawFd;
 use trueio_compare::Standing;
 use trueio_run::{Event, Tick};
 
-/// The option.
+/// Returns the option `--progress-fd`.
 pub(crate) fn argument() -> Arg {
     Arg::new("progress-fd")
         .long("progress-fd")

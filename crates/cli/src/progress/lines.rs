@@ -21,7 +21,7 @@ struct Planned {
     ns: Option<u64>,
 }
 
-/// The lines.
+/// The lines of progress on a terminal.
 #[derive(Debug)]
 pub(crate) struct Lines {
     area: MultiProgress,

@@ -14,7 +14,7 @@ pub(super) enum Attached {
 }
 
 impl Attached {
-    /// The device.
+    /// Returns the path of the block device (`/dev/nbd0`).
     pub(super) fn device(&self) -> &Path {
         match self {
             Self::Nbd(nbd) => nbd.device(),
