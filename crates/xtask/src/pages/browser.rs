@@ -5,6 +5,8 @@
 
 use crate::workspace::command;
 use anyhow::{Context, Result, anyhow, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -84,7 +86,7 @@ impl Browser {
         let mut found: Vec<String> = list.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
         let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }))?;
         found.extend(self.events.iter().filter_map(|event| complaint(event, &url)));
-        Ok((found, decoded(picture["data"].as_str().unwrap_or_default())))
+        Ok((found, data_of(&picture)?))
     }
 
     /// Returns a picture of the beginning of a page, `height` pixels of it, reduced by `scale`.
@@ -98,7 +100,7 @@ impl Browser {
         self.open(page, width, scheme)?;
         let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": scale });
         let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true, "clip": clip }))?;
-        Ok(decoded(picture["data"].as_str().unwrap_or_default()))
+        data_of(&picture)
     }
 
     /// Returns the number of sheets of A4 on which a page is printed.
@@ -106,7 +108,7 @@ impl Browser {
         self.open(page, 1280, PRINT)?;
         let paper = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
         let printed = self.call("Page.printToPDF", &paper)?;
-        let pdf = decoded(printed["data"].as_str().unwrap_or_default());
+        let pdf = data_of(&printed)?;
         // Each sheet is an object of this type; `/Pages` is the tree of them.
         const SHEET: &[u8] = b"/Type /Page";
         let is_sheet = |at: &[u8]| at.starts_with(SHEET) && at.last() != Some(&b's');
@@ -212,36 +214,8 @@ fn complaint(event: &Value, url: &str) -> Option<String> {
     }
 }
 
-/// Decodes base64 (RFC 4648, section 4); other characters are skipped.
-fn decoded(text: &str) -> Vec<u8> {
-    let digit = |c: u8| match c {
-        b'A'..=b'Z' => Some(c - b'A'),
-        b'a'..=b'z' => Some(c - b'a' + 26),
-        b'0'..=b'9' => Some(c - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let digits: Vec<u32> = text.bytes().filter_map(digit).map(u32::from).collect();
-    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
-    for four in digits.chunks(4) {
-        let whole = four.iter().fold(0, |whole, digit| whole << 6 | digit) << (6 * (4 - four.len()));
-        let bytes = whole.to_be_bytes();
-        out.extend_from_slice(&bytes[1..four.len().max(1)]);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decoded;
-
-    #[test]
-    fn base64_is_decoded_with_and_without_padding() {
-        for (text, bytes) in
-            [("TWFu", &b"Man"[..]), ("TWE=", b"Ma"), ("TQ==", b"M"), ("iVBORw0K", b"\x89PNG\r\n"), ("", b"")]
-        {
-            assert_eq!(decoded(text), bytes, "{text}");
-        }
-    }
+/// Returns the bytes of the `data` of an answer, which are in base64.
+fn data_of(answer: &Value) -> Result<Vec<u8>> {
+    let text = answer["data"].as_str().context("the browser answered without data")?;
+    STANDARD.decode(text).context("what the browser answered")
 }
