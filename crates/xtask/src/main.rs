@@ -119,6 +119,11 @@ fn main() -> ExitCode {
 /// Runs the command; `false` if a check failed or a limit was missed.
 fn dispatch(args: &[&str]) -> Result<bool> {
     match args {
+        // Of any command: some would build a release first.
+        _ if args.is_empty() || args.iter().any(|arg| matches!(*arg, "help" | "--help" | "-h")) => {
+            println!("{USAGE}");
+            Ok(true)
+        }
         ["ci"] => ci::run(ci::Extent::All),
         ["ci", "steps-of-the-release", extent, path] => ci::steps_of_the_release(extent.parse()?, Path::new(path)),
         ["ci", extent] => ci::run(extent.parse()?),
@@ -201,10 +206,6 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["dist-bindings"] => dist::run_all(),
         ["bench", "ranks", rest @ ..] => bench::ranks::run(rest),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
-        [] | ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
-            Ok(true)
-        }
         _ => bail!("`cargo xtask {}` is not a command\n\n{USAGE}", args.join(" ")),
     }
 }
