@@ -38,6 +38,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/usb.md",
             "docs/capacity.md",
             "docs/powercut.md",
+            "docs/powercut-programs.md",
             "docs/usb-serve.md",
             "docs/usb-nas.md",
             "docs/usb-without-driver.md",
