@@ -16,6 +16,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("zsh", "zsh"),
     ("fish", "fish"),
     ("elvish", "elvish"),
+    ("qemu-system-common", "qemu-storage-daemon"),
+    ("sqlite3", "sqlite3"),
     ("mandoc", "mandoc"),
     ("openmpi-bin", "mpirun.openmpi"),
     ("mpich", "mpiexec.hydra"),

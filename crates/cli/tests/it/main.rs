@@ -59,6 +59,7 @@ mod outputs;
 mod owners;
 mod powercut;
 mod powercut_disk;
+mod powercut_filesystems;
 mod powercut_record;
 mod powercut_replay;
 mod powercut_witness;
