@@ -2561,6 +2561,8 @@ export interface TraceRecord {
   others_busy_ns?: number;
   /** Requests in the physical ranges of our files. */
   ours?: RequestSum;
+  /** Of those, the ones that threads of the kernel submitted: write-back; of direct I/O, what a limit of a control group delayed, or what a layer such as dm-crypt passed on. */
+  ours_by_kernel?: RequestSum;
   /** Requests elsewhere that our own threads made: filesystem tables that a sync call writes, or other I/O of this process. */
   own_elsewhere?: RequestSum;
   /** Where on the busiest disk requests were, over time; `None` without a request. */

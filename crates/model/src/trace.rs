@@ -46,6 +46,9 @@ pub struct TraceRecord {
     pub lost_event_count: u64,
     /// Requests in the physical ranges of our files.
     pub ours: RequestSum,
+    /// Of those, the ones that threads of the kernel submitted: write-back; of direct I/O, what a limit of a control group delayed, or what a layer such as
+    /// dm-crypt passed on.
+    pub ours_by_kernel: RequestSum,
     /// Requests elsewhere that the kernel marks as metadata, or that a journal's thread made.
     pub filesystem: RequestSum,
     /// Requests elsewhere that our own threads made: filesystem tables that a sync call writes, or

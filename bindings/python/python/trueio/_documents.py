@@ -1784,6 +1784,7 @@ class TraceRecord(TypedDict):
     others: "NotRequired[RequestSum]"
     others_busy_ns: "NotRequired[int]"
     ours: "NotRequired[RequestSum]"
+    ours_by_kernel: "NotRequired[RequestSum]"
     own_elsewhere: "NotRequired[RequestSum]"
     places: "NotRequired[RequestPlaces | None]"
     requeued_count: "NotRequired[int]"

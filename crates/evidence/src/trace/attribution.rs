@@ -34,6 +34,8 @@ pub(super) struct Attributed<'w> {
     pub(super) party: Party,
     /// True if it is in the measured files.
     is_in_files: bool,
+    /// True if a thread of the kernel submitted it.
+    is_of_kernel: bool,
 }
 
 /// To whom a request belongs.
@@ -120,7 +122,7 @@ impl<'a> Ranges<'a> {
             } else {
                 Party::Others
             };
-            Attributed { request, name, party, is_in_files }
+            Attributed { request, name, party, is_in_files, is_of_kernel }
         });
         attributed.collect()
     }
@@ -133,9 +135,14 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
     let mut kernel: BTreeMap<(&str, u32), TracedProcess> = BTreeMap::new();
     for window in &traced.windows {
         let mut busy: Vec<(u64, u64)> = Vec::new();
-        for Attributed { request, name, party, is_in_files } in ranges.requests(window) {
+        for Attributed { request, name, party, is_in_files, is_of_kernel } in ranges.requests(window) {
             let sum = match party {
-                Party::Ours => &mut record.ours,
+                Party::Ours => {
+                    if is_of_kernel {
+                        add(&mut record.ours_by_kernel, request);
+                    }
+                    &mut record.ours
+                }
                 Party::Filesystem => &mut record.filesystem,
                 Party::OwnElsewhere => &mut record.own_elsewhere,
                 Party::Kernel => {
@@ -285,7 +292,7 @@ pub(crate) fn others_in(traced: &PhaseTrace) -> Vec<DisturbedSpan> {
     for window in &traced.windows {
         let (mut all, mut others) = (RequestSum::default(), RequestSum::default());
         let mut names: BTreeMap<&str, TracedProcess> = BTreeMap::new();
-        for Attributed { request, name, party, is_in_files } in ranges.requests(window) {
+        for Attributed { request, name, party, is_in_files, .. } in ranges.requests(window) {
             add(&mut all, request);
             if party == Party::Others {
                 add(&mut others, request);

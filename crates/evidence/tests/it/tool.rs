@@ -4,8 +4,8 @@ use crate::support::*;
 use trueio_evidence::{LimitSpan, LimitedIo, ProcessorUse, Stop};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    Arrivals, CpuTime, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
-    ThreadUsage, Verdict,
+    Arrivals, CpuTime, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, RequestSum,
+    SeriesRow, ThreadUsage, TraceRecord, Verdict,
 };
 
 const CHECK: &str = "processor_wait";
@@ -312,7 +312,7 @@ fn a_limit_that_was_set_for_a_part_of_the_phase_is_named_with_its_time() {
 
 /// Goal: a limit near a rate that jobs set and keep is a note if nothing waited for it.
 /// Method: reads at the job's own rate of 95 a second under a limit of 100, which took 0.2 ms; longer ones, of which the disk a small part or the
-/// most; then one condition less each time.
+/// most; then one condition less each time; then with a trace of who submitted the requests.
 #[test]
 fn a_limit_near_the_rate_that_a_job_sets_is_a_note_if_nothing_waited_for_it() {
     let paced = |call_ns, disk_us: u64, change: fn(&mut Phase)| {
@@ -340,6 +340,26 @@ fn a_limit_near_the_rate_that_a_job_sets_is_a_note_if_nothing_waited_for_it() {
     paced(200_000, 150, |phase| phase.records[0].backlog_count = 500).assert(LIMITS, Suspect, describes);
     paced(200_000, 150, |phase| phase.jobs[0].pace = None).assert(LIMITS, Suspect, describes);
     paced(200_000, 150, |phase| phase.jobs[0].direct = DirectPolicy::Off).assert(LIMITS, Suspect, describes);
+    // The processors delay more than a tick, but the trace shows who submitted the requests.
+    paced(1_100_000, 90, |phase| phase.trace = Some(of_own_threads(180, 3))).assert(LIMITS, Passed, note);
+    paced(1_100_000, 90, |phase| phase.trace = Some(of_own_threads(180, 16))).assert(LIMITS, Suspect, describes);
+    paced(1_100_000, 90, |phase| phase.trace = Some(of_own_threads(47, 0))).assert(LIMITS, Suspect, describes);
+    let lost = |phase: &mut Phase| phase.trace = Some(TraceRecord { lost_event_count: 1, ..of_own_threads(180, 0) });
+    paced(1_100_000, 90, lost).assert(LIMITS, Suspect, describes);
+}
+
+/// A trace of `count` requests of the job, `by_kernel` of which threads of the kernel submitted.
+fn of_own_threads(count: u64, by_kernel: u64) -> TraceRecord {
+    let sum = |count| RequestSum { count, bytes: count * 4096 };
+    let disks = vec!["vda".to_owned()];
+    TraceRecord {
+        disks,
+        window_count: 6,
+        window_ns: 1_800_000_000,
+        ours: sum(count),
+        ours_by_kernel: sum(by_kernel),
+        ..TraceRecord::default()
+    }
 }
 
 /// Goal: a limit that throttles in bursts is named although the mean rate is far below it; a far limit of a slow disk is not.
