@@ -86,6 +86,8 @@ fn spellings_that_fio_accepts_are_accepted() {
     assert_eq!(ends_alike("--name=j --rw=write --size=64k --filesize=128k --offset=4k").code, Some(0));
     assert_eq!(ends_alike("--name=j --size=64k --rw=write --file_append=1 --io_size=256k").code, Some(0));
     assert_eq!(ends_alike("--name=j --size=256k --rw=write --rate_min=1k --rate_iops_min=1").code, Some(1));
+    assert_eq!(ends_alike("--name=j --size=256k --rw=write --rate=20m --rate_min=21m").code, Some(1));
+    assert_eq!(ends_alike("--name=j --size=256k --rw=write --rate=20m --rate_min=1k").code, Some(0));
 }
 
 /// Goal: `verify=null` compares nothing, so a job that reads needs no verified data.

@@ -55,6 +55,7 @@ refusals! {
     // Combinations of a job.
     SizesByOrder: "`bs_is_seq_rand` with `percentage_random`", "the job would have blocks of two sizes in one order", "leave one of them out";
     MinimumRates: "`rate_min` with `rate_iops_min`", "fio refuses it, too", "leave one of them out";
+    MinimumAboveRate: "`rate_min` above `rate`, and `rate_iops_min` above `rate_iops`, of reads, writes or trims", "fio refuses it, too: the job could only fail", "a lower minimum, or a higher rate";
     Priorities: "`cmdprio_percentage` with `cmdprio_bssplit`", "both set the share of the I/Os that have a priority of their own", "set only one of them";
     Alignments: "`iomem_align` with `buffer_offset`", "both set where a buffer begins", "set only one of them";
     IssueTime: "`log_issue_time` without `write_lat_log` or `log_offset`", "fio refuses it, too", "set all three, or leave it out";

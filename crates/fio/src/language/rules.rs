@@ -16,7 +16,7 @@ use trueio_job::options::content::rows::{
 };
 use trueio_job::options::durability::rows::{DIRECT, SYNC, UNCACHED};
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
-use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
+use trueio_job::options::pace::rows::{RATE_IOPS_MIN, RATE_MIN, RATE_SETTLE_TIME};
 use trueio_job::options::pattern::rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW,
     RW_SEQUENCER, ZONEMODE, ZoneMode,
@@ -218,6 +218,14 @@ fn rates(job: &mut JobWords, problems: &mut Problems) {
         };
         job.spec.set(name, rate, origin);
     }
+    for (minimum, rate) in [(RATE_MIN.row(), "rate"), (RATE_IOPS_MIN.row(), "rate_iops")] {
+        if Some(rate) != dropped && is_above(job, minimum, rate) {
+            let name = minimum.name;
+            let message = format!("`{name}` is above `{rate}`: the job could only fail");
+            let kind = Refused::MinimumAboveRate;
+            return job.complain_about(kind, name, message, kind.hint(), problems);
+        }
+    }
     if RW.value_in(&job.spec).direction == Direction::ReadWrite {
         // One number is the minimum of reads and of writes, each by itself.
         for name in ["rate_min", "rate_iops_min"] {
@@ -226,6 +234,18 @@ fn rates(job: &mut JobWords, problems: &mut Problems) {
             }
         }
     }
+}
+
+/// Returns true if a minimum of reads, writes or trims is above their rate, whichever of them the job has. A value that cannot be read is
+/// not above: its own problem is reported.
+fn is_above(job: &JobWords, minimum: &OptionRow, rate: &str) -> bool {
+    let least = match job.spec.options.get(minimum.name).map(|given| minimum.kind.read(&given.text)) {
+        Some(Ok(Value::Rate(all))) => [all; 3],
+        Some(Ok(Value::Rates(each))) => each,
+        _ => return false,
+    };
+    let most = job.word(rate).and_then(|word| rates_of(job, rate, word).ok()).unwrap_or_default();
+    least.into_iter().zip(most).any(|(least, most)| most > 0 && least > most as f64)
 }
 
 /// Reads the rates of reads, writes and trims: one number is for all, and of two, trims have the second.

@@ -232,6 +232,7 @@ fn a_problem_has_the_row_of_its_refusal() {
         ("--name=a --fdp=1", Refused::Option),
         ("--name=a --exec_prerun=true", Refused::Commands),
         ("--name=a --rate_min=1k --rate_iops_min=1", Refused::MinimumRates),
+        ("--name=a --rate=1k --rate_min=2k", Refused::MinimumAboveRate),
         ("--name=a --wait_for=b", Refused::WaitFor),
         ("--server --name=a", Refused::OfServers),
     ] {

@@ -135,6 +135,14 @@ fn reads_and_writes_keep_their_own_rates() {
     assert_eq!(text(&least("--rate_min=1m"), "rate_min"), "1m,1m");
     assert_eq!(text(&least("--rate_min=0 --rate_iops_min=10,5"), "rate_iops_min"), "10,5,5");
     assert!(wrong("--name=a --size=1m --rate_min=1m --rate_iops_min=1").render().contains("exclude each other"));
+    // As in fio, a minimum above a rate is refused of whichever direction, and one up to it, or without a rate, is not.
+    for words in
+        ["--rate=1m --rate_min=2m", "--rate_iops=10,5 --rate_iops_min=6", "--rw=read --rate=2m,1m --ratemin=1m,2m"]
+    {
+        assert!(wrong(&format!("--name=a --size=1m {words}")).render().contains("the job could only fail"), "{words}");
+    }
+    assert_eq!(text(&least("--rate=1m --rate_min=1m"), "rate_min"), "1m,1m");
+    assert_eq!(text(&least("--rate=1m,0 --rate_min=1m,2m"), "rate_min"), "1m,2m,2m");
     let read = line("--name=a --size=1m --rate_min=1m").jobs.remove(0);
     assert_eq!(text(&read, "rate_min"), "1m");
     // One direction may have no rate, and `trimwrite` has that of the writes.
