@@ -51,7 +51,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     compressible_of_verified(job);
     without_writing(job, lowering);
     verification(job, lowering);
-    trims_that_fall_behind(job, lowering);
+    backlog_of_trims(job, lowering);
     reads_only(job, lowering);
 }
 
@@ -672,11 +672,19 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
-/// Drops `number_ios` next to batches of trims that fall behind: fio ends a job only when nothing is left to trim.
-fn trims_that_fall_behind(job: &mut JobWords, lowering: &mut Lowering) {
+/// Drops what sets trims without a backlog, and `number_ios` next to batches that fall behind: fio ends a job only when nothing is left to trim.
+fn backlog_of_trims(job: &mut JobWords, lowering: &mut Lowering) {
     let [percent, backlog, batch] =
         [TRIM_PERCENTAGE, TRIM_BACKLOG, TRIM_BACKLOG_BATCH].map(|option| option.value_in(&job.spec));
     let is_verified = VERIFY.value_in(&job.spec) != VerifyMethod::None;
+    if is_verified && percent > 0 && backlog == 0 {
+        job.spec.options.remove(TRIM_PERCENTAGE.name);
+        lowering.remark("`trim_percentage` has no effect without `trim_backlog`, as in fio".to_owned());
+    }
+    if is_verified && batch > 0 && backlog == 0 {
+        job.spec.options.remove(TRIM_BACKLOG_BATCH.name);
+        lowering.remark("`trim_backlog_batch` has no effect without `trim_backlog`, as in fio".to_owned());
+    }
     let falls_behind = is_verified && batch > 0 && percent.saturating_mul(backlog) > batch.saturating_mul(100);
     if falls_behind && job.spec.options.remove(NUMBER_IOS.name).is_some_and(|count| count.text != "0") {
         let batch = format!("{}={batch}", TRIM_BACKLOG_BATCH.name);

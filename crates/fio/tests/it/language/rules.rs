@@ -121,6 +121,23 @@ fn the_number_of_reaped_completions_is_the_awaited_one_unless_polling_or_a_maxim
 }
 
 #[test]
+fn trims_without_a_backlog_have_no_effect() {
+    let of = |words: &str| {
+        let request = line(&format!("--name=a --size=1m --rw=write --verify=md5 {words}"));
+        let options = &request.jobs[0].options;
+        (["trim_percentage", "trim_backlog_batch"].map(|name| options.contains_key(name)), request.notes.concat())
+    };
+    for (words, name) in [("--trim_percentage=20", "trim_percentage"), ("--trim_backlog_batch=2", "trim_backlog_batch")]
+    {
+        let (set, notes) = of(words);
+        assert_eq!(set, [false; 2], "{words}");
+        assert!(notes.contains(&format!("`{name}` has no effect without `trim_backlog`, as in fio")), "{notes}");
+    }
+    let (set, notes) = of("--trim_percentage=20 --trim_backlog_batch=2 --trim_backlog=4");
+    assert!(set == [true; 2] && !notes.contains("no effect without"), "{notes}");
+}
+
+#[test]
 fn reads_and_writes_keep_their_own_rates() {
     let of = |options: &str| {
         let job = line(&format!("--name=a --size=1m {options}")).jobs.remove(0);
