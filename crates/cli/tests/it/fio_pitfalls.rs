@@ -515,14 +515,14 @@ fn files_that_fio_leaves_out_are_refused_or_empty() {
     }
 }
 
-/// Goal: a file that is created when it is opened grows with its writes, whatever `fallocate` is.
+/// Goal: a file that is created when it is opened grows with its writes, whatever `fallocate` and `overwrite` are.
 /// Method: its last block does not fit, so the file is shorter than its size.
 #[test]
 fn no_space_is_allocated_for_a_file_that_is_created_on_open() {
     for (words, length) in [("", 50_000), ("--create_on_open=1", 49_152)] {
-        for fallocate in ["posix", "native"] {
+        for prepared in ["fallocate=posix", "fallocate=native", "overwrite=1"] {
             let sandbox = Sandbox::new();
-            let line = format!("--name=j --filename=n --rw=write --size=50000 --fallocate={fallocate} {words}");
+            let line = format!("--name=j --filename=n --rw=write --size=50000 --{prepared} {words}");
             sandbox.fio(&line).assert_code(0);
             assert_eq!(fs::metadata(sandbox.path("n")).expect("the file").len(), length, "{line}");
         }

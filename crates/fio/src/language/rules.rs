@@ -370,6 +370,10 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
             let note = "`fallocate` has no effect: with `create_on_open` no space is allocated".to_owned();
             lowering.note(&job.section.name, note);
         }
+        if job.spec.options.remove(OVERWRITE.name).is_some_and(|overwrite| overwrite.text == "true") {
+            let note = "`overwrite` has no effect: with `create_on_open` nothing is laid out, as in fio".to_owned();
+            lowering.note(&job.section.name, note);
+        }
         let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
         FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
     }
