@@ -184,7 +184,8 @@ fn separators(option: FioOption) -> Option<&'static [char]> {
 }
 
 /// Returns a list as fio reads it, and why it reads another one than was typed: of each calculation the first number, of more than
-/// 20 percentiles the first 20. Percentiles of 0, at which fio's list ends, are left out. `None`: it reads the value as typed.
+/// 20 percentiles the first 20. Numbers that are no percentiles, at which fio's list ends, are left out next to others; 0 alone is the default.
+/// `None`: it reads the value as typed.
 pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'static str)> {
     let separators = separators(option)?;
     let mut read = String::new();
@@ -201,15 +202,21 @@ pub(super) fn list_read(option: FioOption, text: &str) -> Option<(String, &'stat
     }
     read.push_str(used_of_item(rest));
     if option.name() == PERCENTILE_LIST.name {
-        let is_zero = |item: &&str| item.trim().parse() == Ok(0.0);
-        if read.split(':').any(|item| is_zero(&item)) {
-            let kept: Vec<&str> = read.split(':').filter(|item| !is_zero(item)).collect();
-            let kept = if kept.is_empty() { option.default_text() } else { kept.join(":") };
-            return Some((kept, "0 is no percentile, and ends fio's list"));
+        let number = |item: &str| item.trim().parse::<f64>().ok();
+        let is_percentile = |item: &&str| number(item).is_none_or(|number| number > 0.0 && number <= 100.0);
+        let kept: Vec<&str> = read.split(':').filter(is_percentile).collect();
+        let has_only_zeros = || read.split(':').all(|item| number(item) == Some(0.0));
+        if kept.len() < count && !kept.is_empty() {
+            return Some((kept.join(":"), NO_PERCENTILE));
+        } else if has_only_zeros() {
+            return Some((option.default_text(), NO_PERCENTILE));
         }
     }
     (read != text).then_some((read, NOT_CALCULATED))
 }
+
+/// Why a number of a list of percentiles is left out.
+const NO_PERCENTILE: &str = "a number that is not above 0 and up to 100 is no percentile, and ends fio's list";
 
 /// Why fio reads the first number of a calculation only.
 pub(super) const NOT_CALCULATED: &str = "nothing is calculated";

@@ -465,6 +465,15 @@ fn nothing_is_calculated_in_any_kind_of_value() {
     let request = line(&format!("--name=j --size=1m --percentile_list={}", many.join(":")));
     assert_eq!(text(&request.jobs[0], "percentile_list"), many[..20].join(":"));
     assert!(request.warnings[0].ends_with("at most 20 numbers"), "{:?}", request.warnings);
+    for (typed, read) in [("50:101:99", "50:99"), ("-1:50", "50"), ("0:50", "50")] {
+        let request = line(&format!("--name=j --size=1m --percentile_list={typed}"));
+        assert_eq!(text(&request.jobs[0], "percentile_list"), read);
+        assert!(request.warnings[0].ends_with("is no percentile, and ends fio's list"), "{:?}", request.warnings);
+    }
+    assert!(line("--name=j --size=1m --percentile_list=0.1:100").warnings.is_empty());
+    for list in ["101", "50:abc"] {
+        wrong(&format!("--name=j --size=1m --percentile_list={list}"));
+    }
     assert_eq!(line("--name=j --size=1m --num_range=1,2").warnings.len(), 1);
     wrong("--name=j --size=1m --bs=4kfoo*2,8k");
 }
