@@ -111,6 +111,29 @@ fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
     assert_eq!(jobs(&ran), [("b".to_owned(), 0, 4 << 20, 0)]);
 }
 
+/// Goal: a job whose files are missing and may not be created does not refuse its neighbours, as in fio; clones have one message.
+#[test]
+fn missing_files_of_a_job_do_not_refuse_others() {
+    for forbidden in ["--allow_file_create=0", "--readonly"] {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.path("f"), vec![7; 65536]).expect("a file");
+        let ran = sandbox.fio(&format!(
+            "--output-format=json {forbidden} --name=a --rw=read --size=4k --numjobs=2 --name=b --filename=f --rw=read"
+        ));
+        assert_eq!((ran.code, jobs(&ran)), (Some(2), vec![("b".to_owned(), 0, 65536, 0)]), "{ran:?}");
+        assert_eq!(ran.err.matches("error:").count(), 1, "{ran:?}");
+        let message = format!("`a.0.0` and 1 other file do not exist, and `{forbidden}` forbids their creation");
+        assert!(ran.err.contains(&message), "{ran:?}");
+        // Two jobs that have their files, or none that has, run or do not run as before.
+        let ran = sandbox.fio(&format!("{forbidden} --rw=read --filename=f --name=a --name=b"));
+        assert!(ran.code == Some(0) && !ran.err.contains("error:"), "{ran:?}");
+        let ran = sandbox.fio(&format!("{forbidden} --rw=write --name=a --size=4k --name=b --filename=f"));
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let is_refused = ran.err.contains("would write or trim");
+        assert_eq!(is_refused, forbidden == "--readonly", "a job that writes refuses the request: {ran:?}");
+    }
+}
+
 /// Goal: without a size, files that are missing or empty are left out if the job has another file, as in fio. A job that just reads, and
 /// lacks a file, fails.
 #[test]

@@ -1,9 +1,10 @@
-//! Jobs that cannot begin because of their own size or offset. fio reports each of them, and runs the others.
+//! Jobs that cannot begin because of their own size or offset, or because their files are missing and may not be created. fio reports each of
+//! them, and runs the others.
 //!
 //! Limit: such a job is in no output; fio prints an entry without I/Os.
 
 use super::{planned, refused};
-use crate::language::{FioRequest, Written, meet_targets};
+use crate::language::{FioRequest, Refused, Settings, Written, meet_targets};
 use trueio_job::options::target::rows::{FILE_APPEND, FILESIZE, NRFILES, SIZE};
 use trueio_job::value::Extent;
 use trueio_job::{CommandFiles, Machine, Refusal, Rule, explain_refusal_in, plan};
@@ -14,12 +15,12 @@ use trueio_run::machine::MachineFacts;
 /// Most jobs that are left out; with more, the run is refused.
 const JOBS_MAX: usize = 64;
 
-/// A job that is left out.
+/// Jobs that are left out for one reason.
 struct Unstarted {
-    /// The text of its refusal.
+    /// The text of their refusal.
     text: String,
-    /// True if it counts as failed.
-    is_failure: bool,
+    /// How many of them count as failed.
+    failures: usize,
 }
 
 /// Plans the jobs, without those that cannot begin: these are printed to stderr and removed from the request. Returns the plan, or
@@ -34,10 +35,10 @@ pub(super) fn planned_without(
         return (result, 0);
     }
     let unstarted = take(&mut others);
-    let failed = unstarted.iter().filter(|job| job.is_failure).count();
+    let failed = unstarted.iter().map(|jobs| jobs.failures).sum();
     let Some((last, before)) = unstarted.split_last() else { return (result, 0) };
-    for job in before {
-        refused(&job.text);
+    for jobs in before {
+        refused(&jobs.text);
     }
     if others.jobs.is_empty() {
         return (Err(last.text.clone()), failed);
@@ -47,20 +48,20 @@ pub(super) fn planned_without(
     (planned(request, command_files, |_| Ok(())), failed)
 }
 
-/// Removes the jobs of a refused request that are refused for their own size or offset. Empty, and nothing is removed, if another reason
-/// refuses the others, too.
+/// Removes the jobs of a refused request that are refused for their own size, offset or missing files. Empty, and nothing is removed, if
+/// another reason refuses the others, too, or missing files refuse all.
 fn take(request: &mut FioRequest) -> Vec<Unstarted> {
     let found = MachineFacts::without_probing();
     let mut jobs = request.jobs.clone();
-    if meet_targets(&mut jobs, &found, &request.settings).is_err() {
+    let mut taken = without_missing(&mut jobs, &found, &request.settings);
+    if jobs.is_empty() || meet_targets(&mut jobs, &found, &request.settings).is_err() {
         return Vec::new();
     }
-    let mut taken: Vec<(String, Unstarted)> = Vec::new();
     while !jobs.is_empty()
         && let Err(refusal) = plan(&jobs, &found, &Machine::unknown())
     {
         let at = jobs.iter().position(|job| refusal.job.as_ref() == Some(&job.name));
-        let Some(at) = at.filter(|at| taken.len() < JOBS_MAX && is_its_own(&refusal, &jobs[*at])) else {
+        let Some(at) = at.filter(|at| is_its_own(&refusal, &jobs[*at])) else {
             return Vec::new();
         };
         let job = jobs.remove(at);
@@ -71,10 +72,24 @@ fn take(request: &mut FioRequest) -> Vec<Unstarted> {
             _ => true,
         };
         let text = explain_refusal_in(&refusal, &Written(&request.jobs));
-        taken.push((job.name, Unstarted { text, is_failure }));
+        taken.push(Unstarted { text, failures: usize::from(is_failure) });
     }
-    request.jobs.retain(|job| taken.iter().all(|(name, _)| *name != job.name));
-    taken.into_iter().map(|(_, unstarted)| unstarted).collect()
+    if request.jobs.len() - jobs.len() > JOBS_MAX {
+        return Vec::new();
+    }
+    request.jobs.retain(|job| jobs.iter().any(|other| other.name == job.name));
+    taken
+}
+
+/// Removes the jobs whose files are missing and may not be created. Returns their refusal, which is one for all of them.
+fn without_missing(jobs: &mut Vec<JobSpec>, found: &MachineFacts, settings: &Settings) -> Vec<Unstarted> {
+    let is_missing = |job: &mut JobSpec| {
+        let error = meet_targets(&mut [job.clone()], found, settings).err();
+        error.is_some_and(|error| error.problems.iter().all(|problem| problem.kind == Refused::FileMissing))
+    };
+    let mut missing: Vec<JobSpec> = jobs.extract_if(.., is_missing).collect();
+    let refusal = meet_targets(&mut missing, found, settings).err();
+    refusal.map(|error| Unstarted { text: error.render(), failures: missing.len() }).into_iter().collect()
 }
 
 /// Returns true if the refusal is about the size or offset of the job alone.
