@@ -228,6 +228,27 @@ const fn written_again(options: &'static [&'static str]) -> Difference {
     }
 }
 
+/// A job that draws its writes a second time, to read them back.
+const fn drawn_again(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &[
+            "rw=read",
+            "rw=randread",
+            "rw=randtrim",
+            "do_verify=0",
+            "verify=0",
+            "verify=null",
+            "number_ios=1",
+            "create_only=1",
+        ],
+        in_order: false,
+        fio: "`experimental_verify` draws what was written again, and begins with the seeds of a job without these options: it compares \
+              other blocks, and reports corruption that does not exist",
+        here: "each block is compared with its last write, and the job succeeds",
+    }
+}
+
 /// A job that reads after the end of a file that exists.
 const fn appended(options: &'static [&'static str]) -> Difference {
     let fio = "the file is extended, and the job reads what was appended";
@@ -365,6 +386,12 @@ pub const DIFFERENCES: &[Difference] = &[
     drawn_end(&["rw=rand", "size=64k", "nrfiles=3", "random_distribution=pareto"]),
     drawn_end(&["rw=rand", "size=64k", "nrfiles=3", "random_distribution=zipf"]),
     drawn_end(&["rw=rand", "size=64k", "nrfiles=3", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "size=256k", "nrfiles=3", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "size=256k", "nrfiles=3", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "size=256k", "nrfiles=3", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "size=1m", "nrfiles=3", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "size=1m", "nrfiles=3", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "size=1m", "nrfiles=3", "percentage_random=50"]),
     drawn_end(&["rw=rand", "size=100k", "nrfiles=2", "random_distribution=pareto"]),
     drawn_end(&["rw=rand", "size=100k", "nrfiles=2", "random_distribution=zipf"]),
     drawn_end(&["rw=rand", "size=100k", "nrfiles=2", "percentage_random=50"]),
@@ -408,6 +435,42 @@ pub const DIFFERENCES: &[Difference] = &[
     written_again(&["rw=rand", "random_distribution=zoned", "verify="]),
     written_again(&["rw=rand", "percentage_random=50", "verify="]),
     written_again(&["rw=rand", "percentage_random=50", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randseed", "rw=rand", "verify="]),
+    drawn_again(&["experimental_verify=1", "randseed", "rw=rand", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randseed", "bsrange=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randseed", "bsrange=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randseed", "bssplit=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randseed", "bssplit=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randseed", "file_service_type=random", "nrfiles=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randseed", "file_service_type=random", "nrfiles=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randseed", "rw=rw", "nrfiles=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randseed", "rw=rw", "nrfiles=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "rw=rand", "verify="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "rw=rand", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "bsrange=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "bsrange=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "bssplit=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "bssplit=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "file_service_type=random", "nrfiles=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "file_service_type=random", "nrfiles=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "rw=rw", "nrfiles=", "verify="]),
+    drawn_again(&["experimental_verify=1", "randrepeat=0", "rw=rw", "nrfiles=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "rw=rand", "verify="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "rw=rand", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "bsrange=", "verify="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "bsrange=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "bssplit=", "verify="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "bssplit=", "verify_pattern="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "file_service_type=random", "nrfiles=", "verify="]),
+    drawn_again(&[
+        "experimental_verify=1",
+        "allrandrepeat=0",
+        "file_service_type=random",
+        "nrfiles=",
+        "verify_pattern=",
+    ]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "rw=rw", "nrfiles=", "verify="]),
+    drawn_again(&["experimental_verify=1", "allrandrepeat=0", "rw=rw", "nrfiles=", "verify_pattern="]),
     Difference {
         options: &["create_on_open=1", "pre_read=1"],
         without: &["rw=read", "rw=randread", "filename=a", "filename=b"],
@@ -589,6 +652,8 @@ mod tests {
         assert_eq!(early, "rw=write scramble_buffers=1 size=64k buffer_pattern=0x55");
         assert!(covering(&early).is_empty());
         assert!(covering("rw=write buffer_pattern=0x55 size=64k").is_empty());
+        assert_eq!(covering("rw=randrw experimental_verify=1 verify=meta randseed=7").len(), 1);
+        assert!(covering("rw=randrw experimental_verify=1 verify=meta").is_empty());
         let any = covering("loops=2 rw=randread io_submit_mode=offload");
         assert!(any.len() == 1 && any[0].reversed(&set).is_none(), "{any:?}");
     }
