@@ -413,6 +413,10 @@ impl<'a> Session<'a> {
             }
             let phase = self.run_phase(index, |_| {}, observer)?;
             let outcome = phase.outcome.clone();
+            if is_by_key(&outcome) && !has_figures(&phase) {
+                // An orderly end before the first I/O: there is nothing to judge, and no figure is missing.
+                return Err(outcome);
+            }
             self.keep(phase);
             observer.notify(Event::PhaseEnds(&self.record));
             match outcome {
@@ -436,6 +440,17 @@ fn bug<T>(reason: String) -> Result<T, Outcome> {
 /// An error and its causes in one line, as an outcome.
 fn failed(error: &(dyn std::error::Error + 'static)) -> Outcome {
     Outcome::Failed { reason: error_line(error) }
+}
+
+/// Returns true if the key of the live view ended it.
+fn is_by_key(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Interrupted { signal } if signal == BY_KEY)
+}
+
+/// Returns true if an I/O of a phase has ended.
+fn has_figures(phase: &PhaseRecord) -> bool {
+    let ops = phase.jobs.iter().flat_map(|job| &job.ops);
+    ops.map(|op| op.io_count + op.error_count + op.short_count).sum::<u64>() > 0
 }
 
 /// Returns the outcome of a stopped run.
