@@ -1,11 +1,14 @@
 //! `trueio fio`, and the program called under the name `fio`: hands the arguments to `trueio_fio`.
 
 use crate::failure::Failure;
+use crate::live::{INTERIM, Live};
 use crate::progress::Line;
 use crate::{flags, limits, output, ranks};
+use std::fmt::Debug;
 use std::path::Path;
 use trueio_fio::command::{Program, ProgressLine};
 use trueio_model::Plan;
+use trueio_run::{Event, Observer};
 
 /// What the command is for.
 pub(crate) const ABOUT: &str = "fio's own command line and job files";
@@ -16,10 +19,16 @@ pub(crate) const PROGRAM: Program = Program {
     print: |text| output::print_all(text).map_err(Failure::into_text),
     history: output::history,
     join: || ranks::join().map_err(|failure| failure.show()),
-    has_limits: || !own_words().0.is_empty(),
+    has_limits: || own_words().0.iter().any(|(name, _)| *name != LIVE),
     own_help,
     set_limits: |plan| set_limits(plan).map_err(Failure::into_text),
     refuse_several: || ranks::refuse_several("fio --client or --server").map_err(|failure| failure.show()),
+    wants_live: || match own_words().0.iter().any(|(name, _)| *name == LIVE) {
+        true => Live::check().map(|()| true),
+        false => Ok(false),
+    },
+    live_every: INTERIM,
+    live: || Ok(Box::new(View(Live::start()?))),
     progress_line: |has_idle| Box::new(Line::new().without_idle(!has_idle)),
 };
 
@@ -37,15 +46,21 @@ pub(crate) fn arguments() -> Option<Vec<String>> {
     }
 }
 
-/// The options of `trueio fio` that fio does not have.
+/// The options of `trueio fio` with a value that fio does not have.
 const OWN: [&str; 2] = ["--fail-if", "--against"];
+/// The one without a value.
+const LIVE: &str = "--live";
 
-/// Splits the options of `trueio fio` with their values from fio's words. fio's language has no word with these names.
+/// Splits the options of `trueio fio` with their values from fio's words. No option of fio begins with one of these names.
 fn split(words: &[String]) -> (Vec<(&'static str, String)>, Vec<String>) {
     let (mut own, mut rest) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        if word == LIVE {
+            own.push((LIVE, String::new()));
+            continue;
+        }
         match OWN.into_iter().find(|known| *known == name) {
             Some(known) => {
                 own.push((known, value.map(str::to_owned).or_else(|| words.next().cloned()).unwrap_or_default()))
@@ -72,10 +87,12 @@ fn own_help() -> Vec<(String, String)> {
     if !is_subcommand(std::env::args_os().skip(1)) {
         return Vec::new();
     }
-    let command = limits::options(clap::Command::new("fio"));
+    let command = limits::options(clap::Command::new("fio")).arg(flags::live());
     let described = command.get_arguments().filter_map(|argument| {
-        let value = argument.get_value_names().and_then(|names| names.first())?;
-        Some((format!("--{}={value}", argument.get_long()?), argument.get_help()?.to_string()))
+        let takes_value = argument.get_action().takes_values();
+        let value = argument.get_value_names().and_then(|names| names.first()).filter(|_| takes_value);
+        let value = value.map_or_else(String::new, |value| format!("={value}"));
+        Some((format!("--{}{value}", argument.get_long()?), argument.get_help()?.to_string()))
     });
     described.collect()
 }
@@ -98,16 +115,41 @@ impl ProgressLine for Line {
     }
 }
 
+/// The view on the whole terminal, which is given back when this is dropped.
+struct View(Live);
+
+impl Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("View")
+    }
+}
+
+impl Observer for View {
+    fn notify(&mut self, event: Event<'_>) {
+        self.0.notify(event);
+    }
+}
+
+impl ProgressLine for View {
+    fn show(&self, text: &str) {
+        self.0.show_line(text.to_owned());
+    }
+
+    fn clear(&self) {}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_taken_out_of_the_words_of_fio() {
-        let words = ["--name=a", "--fail-if", "p99 > 10ms", "--fail-if=IOPS < 5", "--against=newest", "j.fio"];
+    fn own_options_are_taken_out_of_the_words_of_fio() {
+        let words =
+            ["--name=a", "--live", "--fail-if", "p99 > 10ms", "--fail-if=IOPS < 5", "--against=newest", "j.fio"];
         let (own, rest) = split(&words.map(str::to_owned));
         assert_eq!(rest, ["--name=a", "j.fio"]);
-        let expected = [("--fail-if", "p99 > 10ms"), ("--fail-if", "IOPS < 5"), ("--against", "newest")];
+        let expected =
+            [("--live", ""), ("--fail-if", "p99 > 10ms"), ("--fail-if", "IOPS < 5"), ("--against", "newest")];
         assert_eq!(own, expected.map(|(name, value)| (name, value.to_owned())));
     }
 }

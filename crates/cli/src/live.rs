@@ -1,8 +1,9 @@
-//! `--live`: the run, or the comparison, on a whole terminal while it is measured.
+//! `--live`: the run, the comparison or the study, on a whole terminal while it is measured.
 //!
 //! The run stays on the main thread; a second thread draws ten times a second and reads keys. It gets what it draws as
 //! messages, so nothing here waits for the workers. Results so far are requested twice a second: each worker then copies its
-//! histograms. Of a comparison, each round is drawn when its slices are done. Of a run of several ranks, rank 0 draws, and the others send it theirs.
+//! histograms. Of a comparison, each round is drawn when its slices are done. Of a study, its progress stands where a run has its
+//! finished loads. Of a run of several ranks, rank 0 draws, and the others send it theirs.
 //!
 //! The screen is drawn on stderr, in the terminal's other buffer, with echo and line editing off. They are restored when
 //! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Ctrl-C ends the run, and its result
@@ -14,6 +15,7 @@
 mod terminal;
 mod view;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 use terminal::Screen;
 use trueio_cluster::{JobSample, RankSample, Sample};
 use trueio_compare::{Bench, SessionBench, SliceOrder, Standing};
-use trueio_model::{Histogram, Outcome};
+use trueio_model::{Histogram, Outcome, Plan};
 use trueio_report::{Style, comparison_progress, screen_phase};
 use trueio_run::{Event, Observer, Tick, Watched};
 use view::View;
@@ -44,7 +46,7 @@ enum Message {
     OfRank(RankSample),
     Watched(Watched),
     Finished(String),
-    /// How a comparison stands, instead of finished loads.
+    /// How a comparison or a study stands, instead of finished loads.
     Standing(String),
 }
 
@@ -53,26 +55,47 @@ pub(crate) struct Live {
     sender: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
     style: Style,
+    /// The names of loads on every screen, by the names of their jobs.
+    names: BTreeMap<String, String>,
 }
 
 impl Live {
+    /// Checks that the terminal can be taken over.
+    ///
+    /// # Errors
+    /// stderr is no terminal, or cannot move its cursor.
+    pub(crate) fn check() -> Result<(), String> {
+        match std::io::stderr().is_terminal() && !trueio_report::is_dumb() {
+            true => Ok(()),
+            false => Err("--live needs a terminal; stderr is none, or cannot move its cursor".to_owned()),
+        }
+    }
+
     /// Takes over the terminal.
     ///
     /// # Errors
-    /// stderr is no terminal, or one that cannot be taken over; the reason.
+    /// As [`Live::check`], or the terminal cannot be taken over; the reason.
     pub(crate) fn start() -> Result<Self, String> {
-        let stderr = std::io::stderr();
-        if !stderr.is_terminal() || trueio_report::is_dumb() {
-            return Err("--live needs a terminal; stderr is none, or cannot move its cursor".to_owned());
-        }
-        let style = crate::output::style_of(&stderr);
+        Self::check()?;
+        let style = crate::output::style_of(&std::io::stderr());
         let screen = Screen::take().map_err(|e| format!("the terminal cannot be taken over\n  because: {e}"))?;
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new()
             .name("live".to_owned())
             .spawn(move || follow(screen, &receiver, style))
             .map_err(|e| format!("the thread that draws cannot be started\n  because: {e}"))?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), style })
+        Ok(Self { sender: Some(sender), thread: Some(thread), style, names: BTreeMap::new() })
+    }
+
+    /// Names the loads of a plan as the table at the end does.
+    pub(crate) fn naming(mut self, plan: &Plan, kind: &str) -> Self {
+        let names = plan.jobs.iter().map(|job| (job.name.clone(), trueio_report::load_words(job, kind).0));
+        self.names = names.collect();
+        self
+    }
+
+    fn name_of(&self, job: &str) -> String {
+        self.names.get(job).map_or(job, String::as_str).to_owned()
     }
 
     /// Returns what shows the results so far of other ranks.
@@ -95,7 +118,12 @@ impl Live {
     pub(crate) fn show_standing(&self, standing: &Standing) {
         let Standing { round, round_max, left_ns, answers } = standing;
         self.send(Message::Doing(format!("round {round} of at most {round_max}")));
-        self.send(Message::Standing(comparison_progress(*round, *round_max, *left_ns, answers)));
+        self.show_line(comparison_progress(*round, *round_max, *left_ns, answers));
+    }
+
+    /// Draws this line instead of finished loads.
+    pub(crate) fn show_line(&self, line: String) {
+        self.send(Message::Standing(line));
     }
 
     fn send(&self, message: Message) {
@@ -160,10 +188,14 @@ impl Observer for Live {
             }
             Event::WaitingForIdle(words) => self.send(Message::Doing(format!("waiting for an idle disk: {words}"))),
             Event::PhaseBegins { index, count, name } => {
-                self.send(Message::Phase { index, count, name: name.to_owned() });
+                self.send(Message::Phase { index, count, name: self.name_of(name) });
             }
             Event::Progress(tick) => self.send(Message::Tick(*tick)),
-            Event::Interim(record) => self.send(Message::Sample(Sample::of(record))),
+            Event::Interim(record) => {
+                let mut sample = Sample::of(record);
+                sample.jobs.iter_mut().for_each(|job| job.name = self.name_of(&job.name));
+                self.send(Message::Sample(sample));
+            }
             Event::Watched(watched) => self.send(Message::Watched(watched.clone())),
             Event::PhaseEnds(record) => {
                 if let Some(last) = record.phases.len().checked_sub(1) {

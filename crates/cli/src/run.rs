@@ -136,7 +136,7 @@ pub(crate) fn execute(
     let mut record = if is_live {
         request.reporting.interim_every = Some(live::INTERIM);
         // Dropped before anything is printed, so that the terminal is as it was.
-        let mut live = Live::start().map_err(Failure::refused)?;
+        let mut live = Live::start().map_err(Failure::refused)?.naming(&request.plan, kind);
         trueio_run::run_looking_again(request, second_look, watch_signals(), &mut live)
     } else {
         trueio_run::run_looking_again(request, second_look, watch_signals(), &mut lines)

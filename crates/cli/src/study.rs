@@ -1,9 +1,10 @@
 //! `trueio study`: published experiments, your figures next to the published ones.
 //!
-//! Exit codes: 0 the study ran, whatever its results; 1 a row failed unexpectedly, or it was interrupted; 2
+//! Exit codes: 0 the study ran, whatever its results, or the key `q` of `--live` ended it; 1 a row failed unexpectedly, or it was interrupted; 2
 //! the request was refused. A figure that the evidence contradicts is a result here, not a failure.
 
 use crate::failure::Failure;
+use crate::live::{INTERIM, Live};
 use crate::output::Outputs;
 use crate::usb::Transports;
 use crate::{flags, output, progress};
@@ -19,7 +20,7 @@ use trueio_model::{DirectSupport, JobSpec, Outcome, Plan, StudyRecord, TargetKin
 use trueio_report::message;
 use trueio_run::machine::{MachineFacts, entropy, machine};
 use trueio_run::planning::{may_run, planned};
-use trueio_run::{Event, Observer, watch_signals};
+use trueio_run::{BY_KEY, Event, Observer, watch_signals};
 use trueio_study::{
     Brought, EMBEDDED, Head, JOURNAL_FORMAT, Journal, MODEST_DISK, Order, Refused, Samples, Standing, Study,
     Surroundings, Target, Variables, Watcher, conduct, embedded, from_folder, needs,
@@ -141,6 +142,7 @@ fn outputs(command: Command) -> Command {
             flags::switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")
                 .help_heading("Output"),
         )
+        .arg(flags::live())
 }
 
 /// `trueio study`.
@@ -148,6 +150,9 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let name = matches.get_one::<String>("name").expect("it is required");
     if name == "list" {
         return list(matches);
+    }
+    if matches.get_flag("live") {
+        Live::check().map_err(Failure::refused)?;
     }
     let study = find(name)?;
     let order = order(&study, name, matches)?;
@@ -161,10 +166,11 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (journal, earlier, order) = journal(&study, order, matches)?;
     let kept = journal.as_ref().map(|journal| journal.path().to_owned());
     let outputs = Outputs::reserve(matches, target_paths(matches).into_iter())?;
-    let mut line = StudyLine { line: progress::Line::new(), standing: String::new() };
+    let mut follower = Follower::of(matches)?;
     let mut services = StudyServices { matches, engines: OnceCell::new(), no_direct: OnceCell::new(), transports };
-    let found = conduct(&study, &order, &mut services, journal, earlier, stop, &mut line);
-    line.line.clear();
+    let found = conduct(&study, &order, &mut services, journal, earlier, stop, &mut follower);
+    // Before anything is printed, so that the terminal is as it was.
+    follower.clear();
     let restored = services.transports.take().map_or(Ok(()), |mut transports| transports.restore());
     let mut record = match found {
         Ok(record) => record,
@@ -188,7 +194,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             message!("warning: the journal `{}` could not be removed: {error}", path.display());
         }
     }
-    let is_fine = record.outcome == Outcome::Complete && restored.is_ok();
+    let has_ended = match &record.outcome {
+        Outcome::Complete => true,
+        // The key q of the live view is an orderly end.
+        Outcome::Interrupted { signal } => signal == BY_KEY,
+        Outcome::Failed { .. } => false,
+    };
+    let is_fine = has_ended && restored.is_ok();
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -270,6 +282,7 @@ fn order(study: &Study, name: &str, matches: &ArgMatches) -> Result<Order, Failu
         variables: Variables::new(),
         may_start_programs: !is_folder(name) || matches.get_flag("allow-exec"),
         has_evidence: !matches.get_flag("no-evidence"),
+        interim_every: matches.get_flag("live").then_some(INTERIM),
         command: flags::as_typed(),
     })
 }
@@ -456,30 +469,53 @@ fn is_installed(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|at| is_program(&at.join(program))))
 }
 
-/// The progress line of a study.
-struct StudyLine {
-    line: progress::Line,
-    standing: String,
+/// Shows the progress of a study: one line, or with `--live` the whole terminal.
+enum Follower {
+    Line { line: progress::Line, standing: String },
+    Whole(Live),
 }
 
-impl Observer for StudyLine {
+impl Follower {
+    /// Takes over the terminal with `--live`.
+    fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        match matches.get_flag("live") {
+            true => Live::start().map(Self::Whole).map_err(Failure::refused),
+            false => Ok(Self::Line { line: progress::Line::new(), standing: String::new() }),
+        }
+    }
+
+    /// Removes the line, or gives the terminal back.
+    fn clear(self) {
+        if let Self::Line { line, .. } = &self {
+            line.clear();
+        }
+    }
+}
+
+impl Observer for Follower {
     fn notify(&mut self, event: Event<'_>) {
-        match event {
-            Event::Preparing { .. } => self.line.notify(event),
-            Event::Progress(tick) => {
+        match (self, event) {
+            (Self::Whole(view), event) => view.notify(event),
+            (Self::Line { line, .. }, event @ Event::Preparing { .. }) => line.notify(event),
+            (Self::Line { line, standing }, Event::Progress(tick)) => {
                 let rate = trueio_model::units::format_bandwidth(tick.bytes_per_s);
-                self.line.show(&format!("{}  {rate}", self.standing));
+                line.show(&format!("{standing}  {rate}"));
             }
             _ => {}
         }
     }
 }
 
-impl Watcher for StudyLine {
-    fn standing(&mut self, standing: &Standing<'_>) {
-        self.standing =
-            trueio_report::study_progress(standing.mode, standing.row, standing.done, standing.count, standing.left_ns);
-        self.line.show(&self.standing);
+impl Watcher for Follower {
+    fn standing(&mut self, now: &Standing<'_>) {
+        let text = trueio_report::study_progress(now.mode, now.row, now.done, now.count, now.left_ns);
+        match self {
+            Self::Whole(view) => view.show_line(text),
+            Self::Line { line, standing } => {
+                line.show(&text);
+                *standing = text;
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The command `trueio fio`: fio's command line and exit codes.
 //!
 //! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, or no I/O was issued; the number of jobs
-//! that failed, or that have no size, at most 255; if none failed, 1 or 3 by the limits of `--fail-if`; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
-//! run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
+//! that failed, or that have no size, at most 255; if none failed, 1 or 3 by the limits of `--fail-if`; 128 after SIGINT and SIGTERM, with the results until then, but 0
+//! after the key `q` of `--live`. fio reports success for a run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
 //!
 //! Standard output and `--output` hold only the results; standard error is empty unless something went
 //! wrong. The lines of `--debug` about I/Os come before the results, as in fio.
@@ -39,7 +39,7 @@ use trueio_job::{CommandFiles, FileUse, Machine, Refusal, Role, Rule, plan};
 use trueio_model::{JobPlan, JobSpec, LimitOutcome, Outcome, Plan, RunRecord};
 use trueio_report::clean_lines;
 use trueio_run::planning::{self, PlanningError};
-use trueio_run::{Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
+use trueio_run::{BY_KEY, Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
 
 /// The parts of `--debug` that print a line for each I/O.
 const SHOWN: [&str; 4] = ["io", "random", "verify", "file"];
@@ -69,6 +69,9 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         return refused(
             "`--fail-if` does not work with `--client` and `--server`\n  instead: run the jobs without them on the machine with the disk",
         );
+    }
+    if is_remote && matches!((program.wants_live)(), Ok(true) | Err(_)) {
+        return refused("`--live` does not work with `--client` and `--server`\n  instead: leave it out");
     }
     if is_remote && let Err(code) = (program.refuse_several)() {
         return code;
@@ -125,7 +128,13 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         },
         None => match (program.join)() {
             Ok(None) => run_jobs(request, reading.into_files(), program),
-            Ok(Some(member)) => ranks::run(member, Ok(request), reading.into_files(), program),
+            Ok(Some(member)) => {
+                let request = match (program.wants_live)() {
+                    Ok(false) => Ok(request),
+                    _ => Err("`--live` does not work with several ranks\n  instead: leave it out".to_owned()),
+                };
+                ranks::run(member, request, reading.into_files(), program)
+            }
             Err(code) => code,
         },
     }
@@ -188,6 +197,10 @@ fn inflate(path: &str) -> ExitCode {
 
 /// Runs the jobs; `read` holds the paths of their job files.
 fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
+    let is_live = match (program.wants_live)().and_then(|is_live| may_be_live(is_live, &request.settings)) {
+        Ok(is_live) => is_live,
+        Err(text) => return refused(&text),
+    };
     let settings = &request.settings;
     show_options(&request);
     let commands = match exec::Commands::of(&request) {
@@ -232,15 +245,15 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         return refused(&text);
     }
     let has_baseline = plan.idle_baseline_ns > 0;
-    let has_line = request.settings.eta != Eta::Never;
     let (stop, asked) = (watch_signals(), watch_status_signal());
     let shows_any = plan.jobs.iter().any(|job| job.output.shows_any());
     let reporting = Reporting {
         hides_contents: false,
-        interim_every: results.every(),
-        interim_asked: Some(asked),
+        interim_every: if is_live { Some(program.live_every) } else { results.every() },
+        // What it prints would be drawn over.
+        interim_asked: (!is_live).then_some(asked),
         bandwidth_every: bandwidth.is_some().then_some(bandwidth::EVERY),
-        watches_disks: false,
+        watches_disks: is_live,
         logs: Some(FioLogs::writer_with_io_lines(if shows_any { results.shown_in().map(Arc::new) } else { None })),
         trace: None,
     };
@@ -257,10 +270,14 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         has_evidence: true,
         reporting,
     };
-    let line = if has_line { (program.progress_line)(has_baseline) } else { Box::new(Hidden) };
+    let line = match line_of(is_live, request.settings.eta, has_baseline, program) {
+        Ok(line) => line,
+        Err(text) => return refused(&text),
+    };
     let waiting = trigger::Waiting::new(&request.settings.trigger, stop);
     let dump_file = dump_file::DumpFile::new(asked);
-    let mut observer = exec::Around::new(line, commands, results, bandwidth, waiting).with_dump_file(dump_file);
+    let mut observer = exec::Around::new(line, commands, results, bandwidth, waiting);
+    observer = observer.with_dump_file(dump_file).with_live(is_live);
     let record = trueio_run::run(whole, stop, &mut observer);
     drop(pinned);
     let (failed_command, results, fired) = observer.finish();
@@ -268,6 +285,27 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     match request.settings.trigger.command.filter(|_| fired).map(|command| trigger::run_command(&command)) {
         Some(Err(reason)) => refused(&reason),
         _ => code,
+    }
+}
+
+/// Returns what shows the progress.
+fn line_of(is_live: bool, eta: Eta, has_baseline: bool, program: &Program) -> Result<Box<dyn ProgressLine>, String> {
+    Ok(match (is_live, eta) {
+        (true, _) => (program.live)()?,
+        (false, Eta::Never) => Box::new(Hidden),
+        (false, _) => (program.progress_line)(has_baseline),
+    })
+}
+
+/// Returns `is_live`, or why these settings exclude the view on the whole terminal.
+fn may_be_live(is_live: bool, settings: &Settings) -> Result<bool, String> {
+    let prints =
+        [("--status-interval", settings.status_interval_ns.is_some()), ("--debug", !settings.debug.is_empty())];
+    match prints.into_iter().find(|(_, is_given)| is_live && *is_given) {
+        Some((name, _)) => Err(format!(
+            "`--live` does not work with `{name}`, which prints while the jobs run\n  instead: leave one of them out"
+        )),
+        None => Ok(is_live),
     }
 }
 
@@ -441,6 +479,8 @@ fn show_verify_errors(record: &RunRecord) {
 /// Returns the exit code of a run, and why it failed.
 fn ended(record: &RunRecord) -> (u8, Option<&str>) {
     match &record.outcome {
+        // The key q of the live view is an orderly end.
+        Outcome::Interrupted { signal } if signal == BY_KEY => (0, None),
         Outcome::Interrupted { .. } => (INTERRUPTED, None),
         // As in fio, the number of failed jobs.
         Outcome::Failed { reason } => {

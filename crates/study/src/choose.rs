@@ -96,6 +96,7 @@ mod tests {
             variables: Variables::new(),
             may_start_programs: false,
             has_evidence: true,
+            interim_every: None,
             command: Vec::new(),
         }
     }

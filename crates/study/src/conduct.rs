@@ -26,7 +26,7 @@ use trueio_model::{
     JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
     StudyRow, StudySource, TargetFacts, error_line,
 };
-use trueio_run::{BodyServer, Event, Observer, Reporting, Request, Session, Targets};
+use trueio_run::{BodyServer, Reporting, Request, Session, Targets};
 
 /// The seed of the body that a study's own server sends: the same in every run.
 const BODY_SEED: u64 = 0x5eed;
@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
         }
         let session = session.get_or_insert_with(|| self.session(prepared));
         session.accept(&prepared.rows[index].accepts);
-        let phase = session.run_phase(index, |job: &mut JobPlan| job.seed ^= seed, &mut Inner(&mut *self.watcher))?;
+        let phase = session.run_phase(index, |job: &mut JobPlan| job.seed ^= seed, &mut *self.watcher)?;
         session.settle(index)?;
         let files = prepared.plan.jobs.get(index).map(|job| job.files.clone()).unwrap_or_default();
         Ok(Kept { phase, conditions, files, targets: session.record().targets.clone() })
@@ -390,7 +390,11 @@ impl<'a> Run<'a> {
             plan: prepared.plan.clone(),
             targets: Targets::default(),
             has_evidence: self.order.has_evidence,
-            reporting: Reporting::default(),
+            reporting: Reporting {
+                interim_every: self.order.interim_every,
+                watches_disks: self.order.interim_every.is_some(),
+                ..Reporting::default()
+            },
         };
         Session::new(request, self.stop)
     }
@@ -471,17 +475,6 @@ fn plan(
         spec.set("stonewall", if index > 0 { "true" } else { "false" }, apart.clone());
     }
     surroundings.plan(specs, programs)
-}
-
-/// The study's own watcher as that of a phase.
-struct Inner<'a>(&'a mut dyn Watcher);
-
-impl Observer for Inner<'_> {
-    fn notify(&mut self, event: Event<'_>) {
-        if let Event::Preparing { .. } | Event::Progress(_) = event {
-            self.0.notify(event);
-        }
-    }
 }
 
 fn shuffle(sequence: &mut [usize], random: &mut SplitMix64) {

@@ -2,6 +2,7 @@
 
 use crate::rows::Variables;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use trueio_model::{EngineKind, JobSpec, Plan, UsbTargetName};
 use trueio_run::Observer;
 
@@ -31,6 +32,9 @@ pub struct Order {
     pub may_start_programs: bool,
     /// True if evidence is collected.
     pub has_evidence: bool,
+    /// Interval at which the watcher gets the results so far of the row that is measured, and what other programs do to the disks;
+    /// `None`: it gets neither.
+    pub interim_every: Option<Duration>,
     /// The words of the command line, the program first; the record keeps them.
     pub command: Vec<String>,
 }

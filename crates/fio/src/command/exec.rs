@@ -101,6 +101,8 @@ pub(super) struct Around {
     bandwidth: Option<BandwidthLog>,
     trigger: Waiting,
     dump_file: Option<DumpFile>,
+    /// The results so far are for the line, which is a view on the whole terminal.
+    is_live: bool,
 }
 
 impl Around {
@@ -111,13 +113,18 @@ impl Around {
         bandwidth: Option<BandwidthLog>,
         trigger: Waiting,
     ) -> Self {
-        Self { line, commands, begun: 0, failed: None, results, bandwidth, trigger, dump_file: None }
+        Self { line, commands, begun: 0, failed: None, results, bandwidth, trigger, dump_file: None, is_live: false }
     }
 
     /// Looks for a file that requests the results so far, too.
     pub(super) fn with_dump_file(mut self, dump_file: DumpFile) -> Self {
         self.dump_file = Some(dump_file);
         self
+    }
+
+    /// Passes the results so far to the line, which draws them.
+    pub(super) fn with_live(self, is_live: bool) -> Self {
+        Self { is_live, ..self }
     }
 
     /// Removes the progress line; returns the first failure of a command or log, the results, and whether a trigger ended the
@@ -258,7 +265,7 @@ impl Observer for Around {
             Event::AfterPhase { index } => self.after_phase(index),
             Event::MeasuringBegins => self.results.measuring(),
             Event::MeasuringEnds => self.results.measured(),
-            Event::Interim(so_far) => self.results.meanwhile(so_far),
+            Event::Interim(so_far) if !self.is_live => self.results.meanwhile(so_far),
             Event::Bandwidth(span) => self.log_bandwidth(span),
             event => self.line.notify(event),
         }

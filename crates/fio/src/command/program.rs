@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::process::ExitCode;
+use std::time::Duration;
 use trueio_cluster::Member;
 use trueio_job::FileUse;
 use trueio_model::Plan;
@@ -24,6 +25,13 @@ pub struct Program {
     pub has_limits: fn() -> bool,
     /// Puts the limits of the command line into a plan, or returns why they cannot be judged.
     pub set_limits: fn(&mut Plan) -> Result<(), String>,
+    /// Returns true if the command line asks for the view on the whole terminal (`--live`), which is no option of fio's; or why this
+    /// terminal cannot be taken over.
+    pub wants_live: fn() -> Result<bool, String>,
+    /// Interval of the results so far that the view draws.
+    pub live_every: Duration,
+    /// Takes over the terminal until the view is dropped, or returns why that failed.
+    pub live: fn() -> Result<Box<dyn ProgressLine>, String>,
     /// Returns the options that the program adds to fio's, each with what it does; none if it is called `fio`.
     pub own_help: fn() -> Vec<(String, String)>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.

@@ -169,6 +169,7 @@ fn order(target: Target, others: Vec<Target>, seed: u64) -> Order {
         variables: Variables::new(),
         may_start_programs: false,
         has_evidence: false,
+        interim_every: None,
         command: Vec::new(),
     }
 }
