@@ -99,7 +99,15 @@ fn absolute(limit: &Limit, threshold: f64, comparison: &Comparison, part: &Part)
         let value = unit.show(figure.value);
         if side.mark() != Mark::Confirmed {
             let why = side.reasons.first().map_or_else(String::new, |why| format!(" ({why})"));
-            let next = "let what disturbs it end, or compare on a disk whose counters can be read (`trueio doctor`)";
+            let next = match comparison.method {
+                Method::Interleaved { .. } => {
+                    "let what disturbs it end, or compare on a disk whose counters can be read (`trueio doctor`)"
+                }
+                // What disturbed a run of the past cannot be stopped any more.
+                _ => {
+                    "measure it again while no other program uses its disk (`--wait-idle`), or on a disk whose counters can be read (`trueio doctor`)"
+                }
+            };
             return undecided(format!("{metric} {value} is {}{why}; {next}", side.mark().word()));
         }
         let values: Option<Vec<f64>> = side

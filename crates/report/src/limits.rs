@@ -270,7 +270,7 @@ impl Judge<'_> {
         let next_step = finding.map_or_else(
             || {
                 format!(
-                    "measure a disk whose counters can be read (`trueio doctor` prints what is missing), then run {} again",
+                    "measure a disk whose counters can be read (`trueio doctor` prints what is missing), then {}",
                     again(self.record)
                 )
             },

@@ -119,8 +119,8 @@ impl Reason {
     }
 }
 
-/// Returns the reasons why loads are not confirmed, by cause, the most serious cause first. `again` is the command that
-/// measures again: `trueio baseline`.
+/// Returns the reasons why loads are not confirmed, by cause, the most serious cause first. `again` is how to measure again: ``run `trueio
+/// baseline` again``.
 pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec<Reason> {
     let mut all: Vec<(Cause, Finding, Mark)> = Vec::new();
     for load in loads {
@@ -175,9 +175,9 @@ pub fn reasons(record: &RunRecord) -> Vec<Reason> {
     reasons_of(loads, &again(record))
 }
 
-/// Returns the command that measures again, without its arguments.
+/// Returns how to measure again: the command without its arguments.
 pub fn again(record: &RunRecord) -> String {
-    format!("trueio {}", record.kind)
+    format!("run `trueio {}` again", record.kind)
 }
 
 impl Finding {
@@ -243,8 +243,11 @@ fn found_of(findings: &[Finding]) -> Vec<FoundLoad> {
 fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
     let first = findings.first().map_or("", |finding| finding.check.as_str());
     let culprits: Vec<&str> = findings.iter().flat_map(|finding| &finding.culprits).map(String::as_str).collect();
-    let then = format!("then run `{again}` again");
+    let then = format!("then {again}");
     match (cause, first) {
+        (Cause::Calls, "call_results") if findings.first().is_some_and(|finding| !finding.contradicts) => {
+            format!("let at least one I/O complete: {again}")
+        }
         (Cause::Calls, _) => "read the failed I/Os in the details".to_owned(),
         (Cause::Cache, "working_set") => "use files larger than memory, or `--direct require`".to_owned(),
         (Cause::Cache, "direct_granted") => {
@@ -276,11 +279,11 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
             let runs = |culprit: &&&str| !culprit.contains(HAS_ENDED);
             match (culprits.iter().find(runs), culprits.first()) {
                 (Some(culprit), _) => format!("stop {}, {then}", quoted(culprit)),
-                (None, Some(culprit)) => format!("run `{again}` again: {}", quoted(culprit)),
+                (None, Some(culprit)) => format!("{again}: {}", quoted(culprit)),
                 (None, None) => format!("let the other I/O end (`iotop` lists it), {then}"),
             }
         }
-        (Cause::Tool, "stops") => format!("let the program run without a stop: run `{again}` again"),
+        (Cause::Tool, "stops") => format!("let the program run without a stop: {again}"),
         (Cause::Tool, "latency_origin") => {
             format!(
                 "run without preloaded libraries and filters of system calls (`--trace-syscalls` lists slow calls), {then}"
@@ -293,7 +296,7 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
         }
         (Cause::Tool, _) => format!("free processors for this program, or raise its quota, {then}"),
         (Cause::Unsteady, "pace") => "set a lower rate, which the device can sustain".to_owned(),
-        (Cause::Unsteady, _) if again == "trueio baseline" => {
+        (Cause::Unsteady, _) if again.contains("`trueio baseline`") => {
             "`trueio baseline --thorough` measures the level that lasts".to_owned()
         }
         (Cause::Unsteady, _) => "measure longer, or with `--steady_state`".to_owned(),

@@ -7,8 +7,8 @@ use super::words;
 use crate::verdicts::{Load, reasons_of};
 use std::borrow::Cow;
 use trueio_model::{
-    AnsweredFigure, Check, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Objection, Part,
-    Side, Statement, units,
+    AnsweredFigure, Cause, Check, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Objection,
+    Part, Side, Statement, units,
 };
 
 /// With more sides than this, the best ones are the answer, and not a headline for each.
@@ -170,8 +170,18 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
             _ => side.objections.iter().map(check_of).collect(),
         };
         let load = Load { name: &side.name, checks: &checks };
-        for reason in reasons_of(std::iter::once(load), "trueio compare").iter().take(1) {
-            add(reason.next_step.clone());
+        let again = match comparison.method {
+            Method::Records => format!("measure {} again", side.name),
+            Method::Interleaved { .. } => "run `trueio compare` again".to_owned(),
+        };
+        for reason in reasons_of(std::iter::once(load), &again).iter().take(1) {
+            add(match (&comparison.method, reason.cause) {
+                // What disturbed a run of the past cannot be stopped any more.
+                (Method::Records, Cause::Neighbour) => {
+                    format!("{again} while no other program uses its disk (`--wait-idle`)")
+                }
+                _ => reason.next_step.clone(),
+            });
         }
     }
     let answers = comparison.parts.iter().flat_map(|part| &part.answers);

@@ -351,6 +351,14 @@ fn a_comparison_of_an_earlier_version_is_upgraded_from_its_reasons() {
     assert_eq!((side.word, side.objections.len()), (Some(Mark::Disturbed), 1));
     assert_eq!(side.objections[0].check, "foreign_io");
     assert!(comparison_answer(&read).next_steps.iter().any(|step| step.starts_with("let the other I/O end")));
+    // What disturbed a run of the past cannot be stopped.
+    let of_records = Comparison { method: Method::Records, ..read.clone() };
+    let steps = comparison_answer(&of_records).next_steps;
+    let step = "measure after again while no other program uses its disk (`--wait-idle`)";
+    assert!(
+        steps.iter().any(|found| found == step) && !steps.iter().any(|found| found.contains("other I/O end")),
+        "{steps:?}"
+    );
     let side = &mut comparison.parts[0].sides[1];
     (side.word, side.verdict) = (Some(Mark::NotTheDisk), Verdict::Contradicted);
     let read = parse_comparison(&comparison_json(&comparison)).expect("a comparison");
