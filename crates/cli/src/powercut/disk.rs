@@ -90,8 +90,9 @@ pub(super) fn arguments(command: Command) -> Command {
         )
         .arg(
             crate::flags::switch("cut", "Cut the power of the disk that another process serves from IMAGE")
-                .conflicts_with_all(["size", "log", "seed"]),
+                .conflicts_with_all(["size", "log", "seed", "json"]),
         )
+        .arg(crate::flags::json("Write the block device as JSON once it is there; without FILE to standard output"))
 }
 
 /// The file behind the cache.
@@ -137,7 +138,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // After all that can be refused: a file that stays would be in the way.
     let log = matches.get_one::<PathBuf>("log").map(|path| new_log(path)).transpose()?;
     let disk = Disk { cache: LosableCache::new(Image(image), cache_bytes as usize), log, size_bytes };
-    serve(disk, nbd, socket, seed, (stop, is_cut))
+    serve(disk, nbd, socket, seed, (stop, is_cut), matches)
 }
 
 /// Opens or creates the file; returns its size in whole sectors.
@@ -323,6 +324,7 @@ fn serve(
     socket: UnixStream,
     seed: u64,
     (stop, is_cut): (&'static AtomicBool, &'static AtomicBool),
+    matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let mut front = Socket::new(socket, DEPTH, REQUEST_BYTES_MAX);
     let device = nbd.device().display().to_string();
@@ -335,7 +337,12 @@ fn serve(
             nbd.prepare_thread(&[])?;
             nbd.scan_partitions()?;
             // A reader that is gone does not end the disk.
-            let _ = output::print_all(&format!("{device}\n"));
+            let json = || format!("{:#}\n", serde_json::json!({ "device": device }));
+            match output::print_json(matches, json) {
+                Ok(true) => {}
+                Ok(false) => drop(output::print_all(&format!("{device}\n"))),
+                Err(failure) => message!("{}", failure.into_text()),
+            }
             while !has_ended.load(Relaxed) {
                 if stop.load(Relaxed) {
                     return nbd.disconnect();

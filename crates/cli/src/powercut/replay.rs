@@ -94,6 +94,7 @@ pub(super) fn arguments(command: Command) -> Command {
                 .help("Crash only after this entry of the log, by its number or the text of a mark: after `mkfs`"),
         )
         .arg(path("keep", "Write the smallest failing image to this new file"))
+        .arg(flags::json("Write what was found as JSON; without FILE to standard output"))
         .arg(flags::quiet())
 }
 
@@ -501,6 +502,7 @@ impl Replay {
     /// Prints what was found, and writes the image of `--keep`.
     fn report(&self, outcome: Outcome, matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let images = format_count(outcome.images);
+        let is_json = output::print_json(matches, || self.json(&outcome))?;
         let Some(failing) = &outcome.failing else {
             let mut text = format!(
                 "{images} image{} at {} of {} points of a crash passed (seed {}); at {} of them every subset of the writes at risk.\n",
@@ -519,10 +521,14 @@ impl Replay {
                     format!("no crash is possible in `{}`: it writes nothing", self.name),
                 ));
             }
-            output::print_all(&if outcome.is_stopped { text } else { format!("Clean: {text}") })?;
+            if !is_json {
+                output::print_all(&if outcome.is_stopped { text } else { format!("Clean: {text}") })?;
+            }
             return Ok(if outcome.is_stopped || outcome.images == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         };
-        output::print_all(&self.failing_text(failing))?;
+        if !is_json {
+            output::print_all(&self.failing_text(failing))?;
+        }
         if !failing.output.is_empty() {
             message!("the command printed:\n{}", trueio_report::clean_lines(failing.output.trim_end()));
         }
@@ -533,6 +539,31 @@ impl Replay {
             self.build(&failing.point, &failing.loss, &file).map_err(failed)?;
         }
         Ok(ExitCode::FAILURE)
+    }
+
+    /// Returns what was found, with counts as numbers and entries by their place in the log, from 0.
+    fn json(&self, outcome: &Outcome) -> String {
+        let failing = outcome.failing.as_ref().map(|failing| {
+            serde_json::json!({
+                "image": failing.number,
+                "entries_before": failing.point.end,
+                "lost_entries": failing.loss.iter().map(|(index, _)| index).collect::<Vec<_>>(),
+                "reason": failing.reason,
+                "printed": failing.output,
+                "is_repeated": failing.is_repeated,
+            })
+        });
+        let all = serde_json::json!({
+            "image_count": outcome.images,
+            "point_count": outcome.points,
+            "points_in_log": outcome.points_in_log,
+            "exhaustive_point_count": outcome.exhaustive,
+            "seed": self.seed,
+            "is_out_of_time": outcome.is_out_of_time,
+            "is_stopped": outcome.is_stopped,
+            "failing": failing,
+        });
+        format!("{all:#}\n")
     }
 
     fn failing_text(&self, failing: &Failing) -> String {

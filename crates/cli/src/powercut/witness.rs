@@ -52,6 +52,9 @@ pub(super) fn arguments(command: Command) -> Command {
                 .default_value(ADDRESS),
         )
         .arg(token_file())
+        .arg(crate::flags::json(
+            "Write the address and the token's file as JSON when it listens; without FILE to standard output",
+        ))
         .arg(
             Arg::new("cut-with")
                 .long("cut-with")
@@ -95,7 +98,10 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let named = matches.get_one::<PathBuf>("token-file");
     let (token, created) = token_of(named, address)?;
     let shown = named.or(created.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
-    output::print_all(&format!("witness: listening on {address} (token: {shown})\n"))?;
+    let json = || format!("{:#}\n", serde_json::json!({ "address": address.to_string(), "token_file": shown }));
+    if !output::print_json(matches, json)? {
+        output::print_all(&format!("witness: listening on {address} (token: {shown})\n"))?;
+    }
     let listening = Arc::new(Listening {
         witness: Mutex::default(),
         token,
