@@ -547,7 +547,7 @@ impl Replay {
             serde_json::json!({
                 "image": failing.number,
                 "entries_before": failing.point.end,
-                "lost_entries": failing.loss.iter().map(|(index, _)| index).collect::<Vec<_>>(),
+                "lost_entries": failing.loss.keys().collect::<Vec<_>>(),
                 "reason": failing.reason,
                 "printed": failing.output,
                 "is_repeated": failing.is_repeated,
