@@ -22,7 +22,7 @@ mod tally;
 
 pub use tally::TracedJob;
 
-use crate::trace::tracefs::{Instance, Recording, Tracefs};
+use crate::trace::tracefs::{Instance, RecordedEvent, Recording, Tracefs};
 use crate::trace::window::{Stop, monotonic_ns, sees_initial_pid_namespace, thread_cpu_ns};
 use events::{Event, Formats};
 use files::ProcSelf;
@@ -83,7 +83,7 @@ impl SyscallWatch {
     /// Prepares an instance; nothing is recorded yet. Takes tens of milliseconds.
     pub fn new() -> Self {
         let recording = Recording {
-            events: events::EVENTS.map(|event| (event, String::new())).to_vec(),
+            events: events::EVENTS.map(|event| RecordedEvent::frequent(event, "")).to_vec(),
             buffers_kib: 64 << 10,
             buffer_kib_min: 1 << 10,
             buffer_kib_max: 32 << 10,

@@ -29,11 +29,38 @@ const PREFIX: &str = "trueio-";
 /// Size of a buffer for a page of a ring buffer; `buffer_subbuf_size_kb` is 4 by default.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
+/// An event of an instance.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordedEvent {
+    /// Its path below `events`.
+    path: &'static str,
+    /// The kernel's filter; empty: everything is kept.
+    filter: String,
+    /// True if it happens so seldom that it stays switched on between windows, in which the instance records nothing: each switch
+    /// of an event interrupts all processors several times, which took 0.3 ms of a processor on a virtual machine.
+    is_rare: bool,
+}
+
+impl RecordedEvent {
+    /// An event that is switched with each window.
+    pub(crate) fn frequent(path: &'static str, filter: impl Into<String>) -> Self {
+        Self { path, filter: filter.into(), is_rare: false }
+    }
+
+    /// An event that stays on between windows.
+    pub(crate) fn rare(path: &'static str, filter: impl Into<String>) -> Self {
+        Self { path, filter: filter.into(), is_rare: true }
+    }
+
+    fn switch(&self, directory: &OwnedFd, is_on: bool) -> Result<(), String> {
+        write(directory, &format!("events/{}/enable", self.path), if is_on { "1" } else { "0" })
+    }
+}
+
 /// The events and the buffer sizes of an instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
-    /// Paths of events, below `events`, each with the kernel's filter; empty: everything is kept.
-    pub(crate) events: Vec<(&'static str, String)>,
+    pub(crate) events: Vec<RecordedEvent>,
     /// Size of all processors' buffers together, in KiB, and minimum and maximum per processor.
     pub(crate) buffers_kib: usize,
     pub(crate) buffer_kib_min: usize,
@@ -62,11 +89,13 @@ impl Recording {
     /// event adds to the cost of a window.
     pub(crate) fn of_requests(devices: &RecordedDevices) -> Self {
         let requests = requests_of(devices);
-        let inserts = devices.has_scheduler.then_some(INSERT);
-        let of_requests = [ISSUE, COMPLETE, REQUEUE].into_iter().chain(inserts);
-        let hops = (!devices.passing.is_empty()).then(|| (REMAP, any_of("old_dev", &devices.passing)));
+        let frequent = |event| RecordedEvent::frequent(event, requests.clone());
+        let inserts = devices.has_scheduler.then(|| frequent(INSERT));
+        let hops =
+            (!devices.passing.is_empty()).then(|| RecordedEvent::frequent(REMAP, any_of("old_dev", &devices.passing)));
+        let requeues = RecordedEvent::rare(REQUEUE, requests.clone());
         Self {
-            events: of_requests.map(|event| (event, requests.clone())).chain(hops).collect(),
+            events: [frequent(ISSUE), frequent(COMPLETE), requeues].into_iter().chain(inserts).chain(hops).collect(),
             buffers_kib: 16 << 10,
             buffer_kib_min: 64,
             buffer_kib_max: 512,
@@ -83,7 +112,11 @@ impl Recording {
     pub(crate) fn of_users(devices: &RecordedDevices) -> Self {
         let inserts = devices.has_scheduler.then_some(INSERT);
         Self {
-            events: [ISSUE].into_iter().chain(inserts).map(|event| (event, requests_of(devices))).collect(),
+            events: [ISSUE]
+                .into_iter()
+                .chain(inserts)
+                .map(|event| RecordedEvent::frequent(event, requests_of(devices)))
+                .collect(),
             buffers_kib: 16 << 10,
             buffer_kib_min: 64,
             buffer_kib_max: 512,
@@ -318,9 +351,10 @@ impl Instance {
         let free_buffer =
             rustix::fs::openat(&directory, "free_buffer", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| failed("cannot open `free_buffer` of the tracing instance", error))?;
-        for (event, filter) in events.iter().filter(|(_, filter)| !filter.is_empty()) {
-            write(&directory, &format!("events/{event}/filter"), filter)?;
+        for RecordedEvent { path, filter, .. } in events.iter().filter(|event| !event.filter.is_empty()) {
+            write(&directory, &format!("events/{path}/filter"), filter)?;
         }
+        events.iter().filter(|event| event.is_rare).try_for_each(|event| event.switch(&directory, true))?;
         let mut processors = Vec::new();
         for number in cpus {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -350,18 +384,15 @@ impl Instance {
             unreachable!("an instance is open from `new` to `drop`")
         };
         write(&open.directory, "tracing_on", "1")?;
-        recording
-            .events
-            .iter()
-            .try_for_each(|(event, _)| write(&open.directory, &format!("events/{event}/enable"), "1"))
+        recording.events.iter().filter(|event| !event.is_rare).try_for_each(|event| event.switch(&open.directory, true))
     }
 
     /// Stops tracing. Recorded events can still be read.
     pub(crate) fn disable(&mut self) {
         let Self { open: Some(open), recording, .. } = self else { return };
         let _ = write(&open.directory, "tracing_on", "0");
-        for (event, _) in &recording.events {
-            let _ = write(&open.directory, &format!("events/{event}/enable"), "0");
+        for event in recording.events.iter().filter(|event| !event.is_rare) {
+            let _ = event.switch(&open.directory, false);
         }
     }
 
@@ -401,10 +432,12 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if self.open.is_some() {
-            self.disable();
+        self.disable();
+        if let Some(open) = self.open.take() {
+            for event in self.recording.events.iter().filter(|event| event.is_rare) {
+                let _ = event.switch(&open.directory, false);
+            }
         }
-        self.open = None;
         let path = format!("instances/{}", self.name);
         // A process that was started meanwhile has copies of open descriptors until its exec closes them,
         // which may be after the call that started it has returned. An instance that stays for that reason is

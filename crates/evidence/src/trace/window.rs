@@ -4,7 +4,7 @@
 //! one in every half second, one in every second after the sixty-fourth, and so on. A window ends after
 //! [`ISSUE_COUNT_ENOUGH`] requests or [`LENGTH_MAX`], whichever comes first: a fast disk is traced for a few
 //! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows the
-//! tracepoints are off and cost nothing.
+//! tracepoints of requests are off and cost nothing.
 //!
 //! Cannot see: requests between two windows.
 

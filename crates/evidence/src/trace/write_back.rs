@@ -12,6 +12,7 @@
 
 use super::format::{Field, id_of};
 use super::layers::Layers;
+use super::tracefs::RecordedEvent;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_device::System;
 
@@ -103,10 +104,12 @@ impl PageFormats {
         })
     }
 
-    /// Returns the events to record, each with the kernel's filter.
-    pub(crate) fn events(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    /// Returns the events to record.
+    pub(crate) fn events(&self) -> impl Iterator<Item = RecordedEvent> + use<> {
         let others = WRITTEN.into_iter().chain([RENAME, EXIT]);
-        [(self.dirty.0, SAMPLED.to_owned())].into_iter().chain(others.map(|event| (event, String::new())))
+        [RecordedEvent::frequent(self.dirty.0, SAMPLED)]
+            .into_iter()
+            .chain(others.map(|event| RecordedEvent::rare(event, "")))
     }
 
     /// Parses the fields of an event; `None` for one of another kind.
