@@ -501,28 +501,13 @@ impl Replay {
 
     /// Prints what was found, and writes the image of `--keep`.
     fn report(&self, outcome: Outcome, matches: &ArgMatches) -> Result<ExitCode, Failure> {
-        let images = format_count(outcome.images);
+        if outcome.failing.is_none() && outcome.points_in_log == 0 {
+            return Err(Failure::with_code(1, format!("no crash is possible in `{}`: it writes nothing", self.name)));
+        }
         let is_json = output::print_json(matches, || self.json(&outcome))?;
         let Some(failing) = &outcome.failing else {
-            let mut text = format!(
-                "{images} image{} at {} of {} points of a crash passed (seed {}); at {} of them every subset of the writes at risk.\n",
-                if outcome.images == 1 { "" } else { "s" },
-                format_count(outcome.points as u64),
-                format_count(outcome.points_in_log as u64),
-                self.seed,
-                format_count(outcome.exhaustive as u64)
-            );
-            if outcome.is_out_of_time {
-                text.push_str("The time of `--time` ended before the others.\n");
-            }
-            if outcome.points_in_log == 0 {
-                return Err(Failure::with_code(
-                    1,
-                    format!("no crash is possible in `{}`: it writes nothing", self.name),
-                ));
-            }
             if !is_json {
-                output::print_all(&if outcome.is_stopped { text } else { format!("Clean: {text}") })?;
+                output::print_all(&self.passing_text(&outcome))?;
             }
             return Ok(if outcome.is_stopped || outcome.images == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         };
@@ -564,6 +549,23 @@ impl Replay {
             "failing": failing,
         });
         format!("{all:#}\n")
+    }
+
+    fn passing_text(&self, outcome: &Outcome) -> String {
+        let images = format_count(outcome.images);
+        let mut text = if outcome.is_stopped { String::new() } else { "Clean: ".to_owned() };
+        text.push_str(&format!(
+            "{images} image{} at {} of {} points of a crash passed (seed {}); at {} of them every subset of the writes at risk.\n",
+            if outcome.images == 1 { "" } else { "s" },
+            format_count(outcome.points as u64),
+            format_count(outcome.points_in_log as u64),
+            self.seed,
+            format_count(outcome.exhaustive as u64)
+        ));
+        if outcome.is_out_of_time {
+            text.push_str("The time of `--time` ended before the others.\n");
+        }
+        text
     }
 
     fn failing_text(&self, failing: &Failing) -> String {

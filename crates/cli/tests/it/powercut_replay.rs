@@ -142,6 +142,37 @@ fn a_program_with_a_mistake_fails_with_the_smallest_set_of_lost_writes() {
     }
 }
 
+/// Goal: `--json` has the numbers of the text, for a program that is right, and for one that is wrong; a log in which no crash is possible
+/// leaves no document.
+#[test]
+fn what_was_found_is_a_document() {
+    let sandbox = Sandbox::new();
+    let found = |program| {
+        let ran = replay(&sandbox, program, &["--json", "-"]);
+        let found: serde_json::Value =
+            serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        (found, ran)
+    };
+    let (clean, ran) = found(Program::Correct);
+    ran.assert_code(0);
+    assert_eq!((&clean["points_in_log"], &clean["point_count"], &clean["seed"]), (&12.into(), &12.into(), &7.into()));
+    assert_eq!((&clean["failing"], &clean["is_stopped"]), (&serde_json::Value::Null, &false.into()));
+    let text = replay(&sandbox, Program::Correct, &[]).out;
+    assert!(text.starts_with(&format!("Clean: {} images ", clean["image_count"])), "{clean:#}\n{text}");
+    let (wrong, ran) = found(Program::RenamesFirst);
+    ran.assert_code(1);
+    assert_eq!(wrong["failing"]["lost_entries"], serde_json::json!([0]), "{wrong:#}");
+    assert_eq!(wrong["failing"]["reason"], "the command ended with exit status 5", "{wrong:#}");
+    let mut empty = fs::read(log_of(&sandbox, Program::Correct)).expect("a log");
+    empty.truncate(512);
+    empty[16..24].fill(0);
+    fs::write(sandbox.path("writes.log"), empty).expect("a log");
+    let ran = sandbox.run(&["powercut", "replay", "writes.log", "--check", "true", "--json", "found.json"]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("no crash is possible in `writes.log`"), "{ran:?}");
+    assert!(!sandbox.path("found.json").exists(), "{ran:?}");
+}
+
 /// Goal: numbers of images and times are limits; what the log held before, and where crashes begin, can be named.
 #[test]
 fn images_times_base_and_begin_are_options() {

@@ -107,6 +107,23 @@ fn what_the_witness_knows_is_verified_after_the_machine_ended() {
     assert!(ran.out.contains("after 1 cuts\nCannot tell: ") && ran.out.contains("after 2 cuts\nLost: "), "{ran:?}");
 }
 
+/// Goal: a script learns address and token from `--json`, as the lines on the terminal say them.
+#[test]
+fn a_witness_writes_its_address_as_json() {
+    let sandbox = Sandbox::new();
+    let arguments = ["powercut", "witness", "--listen", "127.0.0.1:0", "--json", "witness.json"];
+    let witness = Running::start(&mut sandbox.command(&arguments));
+    let read = || serde_json::from_slice(&fs::read(sandbox.path("witness.json")).ok()?).ok();
+    witness.wait_until("the document is there", || read().is_some());
+    let document: serde_json::Value = read().expect("a document");
+    let address = document["address"].as_str().expect("an address");
+    assert!(TcpStream::connect(address).is_ok(), "{document:#}");
+    witness.signal(libc::SIGTERM);
+    let (ran, _) = witness.wait();
+    ran.assert_code(0);
+    assert!(ran.out.contains(address) || ran.err.contains(address), "{document:#}: {ran:?}");
+}
+
 /// Goal: strangers, wrong tokens and a flood of connections get no answer, and do not end the round of the machine.
 #[test]
 fn strangers_get_no_answer_and_do_not_disturb_a_round() {
