@@ -89,6 +89,6 @@ pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, fitted, padded, width_of, wrap};
 pub use trend::{TrendError, parse_trend, trend_answer, trend_html, trend_json, trend_markdown, trend_terminal};
 pub use verdicts::{
-    Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons, reasons_of,
-    row_words, worst,
+    Again, Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons,
+    reasons_of, row_words, worst,
 };

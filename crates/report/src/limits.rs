@@ -271,7 +271,7 @@ impl Judge<'_> {
             || {
                 format!(
                     "measure a disk whose counters can be read (`trueio doctor` prints what is missing), then {}",
-                    again(self.record)
+                    again(self.record).words
                 )
             },
             |finding| finding.next_step.clone(),

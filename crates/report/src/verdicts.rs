@@ -119,9 +119,24 @@ impl Reason {
     }
 }
 
-/// Returns the reasons why loads are not confirmed, by cause, the most serious cause first. `again` is how to measure again: ``run `trueio
-/// baseline` again``.
-pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec<Reason> {
+/// How to measure a load again.
+#[derive(Debug, Clone)]
+pub struct Again {
+    /// ``run `trueio baseline` again``.
+    pub words: String,
+    /// What to do about a rate that was not constant.
+    pub steadier: &'static str,
+}
+
+impl Again {
+    /// A measurement whose length the user chose.
+    pub fn of(words: String) -> Self {
+        Self { words, steadier: "measure longer, or with `--steady_state`" }
+    }
+}
+
+/// Returns the reasons why loads are not confirmed, by cause, the most serious cause first.
+pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &Again) -> Vec<Reason> {
     let mut all: Vec<(Cause, Finding, Mark)> = Vec::new();
     for load in loads {
         for check in load.checks.iter().filter(|check| check.objects()) {
@@ -176,8 +191,12 @@ pub fn reasons(record: &RunRecord) -> Vec<Reason> {
 }
 
 /// Returns how to measure again: the command without its arguments.
-pub fn again(record: &RunRecord) -> String {
-    format!("run `trueio {}` again", record.kind)
+pub fn again(record: &RunRecord) -> Again {
+    let again = Again::of(format!("run `trueio {}` again", record.kind));
+    match record.kind.as_str() {
+        "baseline" => Again { steadier: "`trueio baseline --thorough` measures the level that lasts", ..again },
+        _ => again,
+    }
 }
 
 impl Finding {
@@ -240,7 +259,7 @@ fn found_of(findings: &[Finding]) -> Vec<FoundLoad> {
 }
 
 /// Returns one step that removes a cause.
-fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
+fn next_step(cause: Cause, findings: &[Finding], Again { words: again, steadier }: &Again) -> String {
     let first = findings.first().map_or("", |finding| finding.check.as_str());
     let culprits: Vec<&str> = findings.iter().flat_map(|finding| &finding.culprits).map(String::as_str).collect();
     let then = format!("then {again}");
@@ -296,10 +315,7 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
         }
         (Cause::Tool, _) => format!("free processors for this program, or raise its quota, {then}"),
         (Cause::Unsteady, "pace") => "set a lower rate, which the device can sustain".to_owned(),
-        (Cause::Unsteady, _) if again.contains("`trueio baseline`") => {
-            "`trueio baseline --thorough` measures the level that lasts".to_owned()
-        }
-        (Cause::Unsteady, _) => "measure longer, or with `--steady_state`".to_owned(),
+        (Cause::Unsteady, _) => (*steadier).to_owned(),
     }
 }
 

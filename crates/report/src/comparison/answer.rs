@@ -4,7 +4,7 @@
 //! figures of both sides.
 
 use super::words;
-use crate::verdicts::{Load, reasons_of};
+use crate::verdicts::{Again, Load, reasons_of};
 use std::borrow::Cow;
 use trueio_model::{
     AnsweredFigure, Cause, Check, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Objection,
@@ -174,7 +174,7 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
             Method::Records => format!("measure {} again", side.name),
             Method::Interleaved { .. } => "run `trueio compare` again".to_owned(),
         };
-        for reason in reasons_of(std::iter::once(load), &again).iter().take(1) {
+        for reason in reasons_of(std::iter::once(load), &Again::of(again.clone())).iter().take(1) {
             add(match (&comparison.method, reason.cause) {
                 // What disturbed a run of the past cannot be stopped any more.
                 (Method::Records, Cause::Neighbour) => {
