@@ -36,7 +36,15 @@ pub use lines::ReportedSoFar;
 pub use verify_errors::verify_errors;
 
 use entry::Document;
-use trueio_model::{Plan, RunRecord};
+use trueio_model::{Mark, Plan, RunRecord};
+
+/// Returns the word for a phase. In fio's formats its figures stand beside it whatever they describe, so none is withheld.
+fn word(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Withheld => Mark::NotTheDisk.word(),
+        mark => mark.word(),
+    }
+}
 
 /// An output format of fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,6 +11,17 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
+/// Goal: fio's formats have a place for each figure, so none is withheld; the word says what it describes. Method: a file of holes.
+#[test]
+fn a_figure_that_is_shown_is_not_called_withheld() {
+    let sandbox = Sandbox::new();
+    fs::File::create(sandbox.path("holes")).and_then(|file| file.set_len(1 << 20)).expect("a file");
+    let line = "--name=a --filename=holes --rw=randread --bs=4k --size=1m";
+    assert!(sandbox.fio_done(line).out.contains("trueio    : not the disk "));
+    let document = json(&sandbox.fio_done(&format!("{line} --output-format=json")).out);
+    assert_eq!(document["trueio"]["phases"][0]["word"], "not the disk", "{:#}", document["trueio"]);
+}
+
 /// The check of etcd's and OpenShift's documentation: a small log, fdatasync after each write.
 #[test]
 fn the_99th_percentile_of_fdatasync_has_the_key_of_etcds_check() {

@@ -333,7 +333,7 @@ fn evidence(document: &Document<'_>) -> Object {
         of.text("verdict", verdict).text("level", phase.level.to_string());
         let judgement = AnsweredPhase::of(phase);
         if !is_running {
-            of.text("word", judgement.verdict.word()).text("words", &judgement.words);
+            of.text("word", super::word(judgement.verdict)).text("words", &judgement.words);
         }
         let objection = |found: &Objection| {
             let mut of = Object::new();

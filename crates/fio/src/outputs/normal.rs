@@ -199,7 +199,7 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         return;
     }
     let judgement = AnsweredPhase::of(phase);
-    let _ = write!(text, "     trueio    : {} {}", judgement.verdict.word(), judgement.level);
+    let _ = write!(text, "     trueio    : {} {}", super::word(judgement.verdict), judgement.level);
     if entry.plan.is_paced() {
         text.push_str(", lat counts from the intended start");
     }
