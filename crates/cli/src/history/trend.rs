@@ -284,7 +284,9 @@ fn newest(store: &Store, wanted: &Filter) -> Result<Subject, Failure> {
     let newest = Filter { limit: Some(1), ..wanted.clone() };
     let newest = store.list(&newest).map_err(|e| unreadable(&e))?.into_iter().next();
     let Some(run) = newest else {
-        return Err(Failure::refused(format!("the history holds no run, so there is no trend\n\n{HINT}")));
+        let tags: Vec<String> = wanted.tags.iter().map(|tag| format!(" with the tag `{tag}`")).collect();
+        let of = tags.join(" and");
+        return Err(Failure::refused(format!("the history holds no run{of}, so there is no trend\n\n{HINT}")));
     };
     // Of a run on several, the one with the newest run; of equal ones, the first that the history learnt of.
     let devices = run.devices.iter().map(|id| store.device(*id)).collect::<Result<Vec<_>, _>>();
