@@ -264,6 +264,7 @@ impl Judge<'_> {
         let because = if one.cause.is_empty() { String::new() } else { format!(" ({})", one.cause) };
         let words = match one.is_shown {
             true => format!("{} is {}{because}", shown(one, unit), one.verdict.word()),
+            false if one.verdict == Mark::Withheld => format!("is withheld{because}"),
             false => format!("is withheld: {}{because}", one.verdict.word()),
         };
         let finding = self.findings.iter().find(|finding| finding.loads.iter().any(|found| found.load == load));
