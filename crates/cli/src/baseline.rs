@@ -66,7 +66,7 @@ pub(crate) fn arguments(command: Command) -> Command {
             Arg::new("loads")
                 .long("loads")
                 .value_name("NAME,…")
-                .help("Measure only these loads, with the names of the record: seq-read-1m,append-4k-fdatasync")
+                .help("Measure only these loads: seq-read-1m,append-4k-fdatasync")
                 .value_delimiter(','),
         )
         .arg(

@@ -88,8 +88,8 @@ impl Live {
     }
 
     /// Names the loads of a plan as the table at the end does.
-    pub(crate) fn naming(mut self, plan: &Plan, kind: &str) -> Self {
-        let names = plan.jobs.iter().map(|job| (job.name.clone(), trueio_report::load_words(job, kind).0));
+    pub(crate) fn naming(mut self, plan: &Plan) -> Self {
+        let names = plan.jobs.iter().map(|job| (job.name.clone(), trueio_report::load_words(job).0));
         self.names = names.collect();
         self
     }

@@ -225,7 +225,7 @@ fn measure(
         plan.notes
             .push("--live: while it measured, each rank sent its results so far to rank 0, twice a second".to_owned());
     }
-    let mut lines = Lines::new(&plan, kind, has_evidence, !has_lines || is_followed || !member.is_first());
+    let mut lines = Lines::new(&plan, has_evidence, !has_lines || is_followed || !member.is_first());
     let watches_disks = lines.is_shown() || matches!(follow, Follow::Live(_));
     let mut request = request(kind, spec, (plan, targets), has_evidence, watches_disks);
     request.reporting.interim_every = is_followed.then_some(INTERIM);

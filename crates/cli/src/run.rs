@@ -129,14 +129,14 @@ pub(crate) fn execute(
     let (trace, channel) = trace.unzip();
     let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
     let mut lines =
-        Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches)).with_events(events);
+        Lines::new(&planned.0, has_evidence, is_live || output::is_json_to_stdout(matches)).with_events(events);
     let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
     request.reporting.trace = channel;
     let second_look = if kind == "baseline" { SECOND_LOOK } else { Duration::ZERO };
     let mut record = if is_live {
         request.reporting.interim_every = Some(live::INTERIM);
         // Dropped before anything is printed, so that the terminal is as it was.
-        let mut live = Live::start().map_err(Failure::refused)?.naming(&request.plan, kind);
+        let mut live = Live::start().map_err(Failure::refused)?.naming(&request.plan);
         trueio_run::run_looking_again(request, second_look, watch_signals(), &mut live)
     } else {
         trueio_run::run_looking_again(request, second_look, watch_signals(), &mut lines)

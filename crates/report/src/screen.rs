@@ -2,14 +2,14 @@
 //! the evidence is.
 //!
 //! ```text
-//! Cannot tell: 2 of 3 loads are not confirmed (random read 4k q1: dd wrote 335 MiB). Durable commits: 3,685 per second.
+//! Cannot tell: 2 of 3 loads are not confirmed (rand-read-4k-q1: dd wrote 335 MiB). Durable commits: 3,685 per second.
 //! vda  virtio, 256 GiB, ext4 on /                    3 loads, 58 s (52 s planned)
 //!
-//!   sequential read 1m      3.05 GiB/s  ▇▇▇▇▅▅▅▅  p99 3.59 ms  ~ unsteady
-//!   random read 4k q1      10,674 IOPS  ▇▆▆▆▆▅▃▃  p99  770 µs  ! disturbed
-//!   durable commits 4k         3,685/s  ▆▇▇▆▇▆▇▇  p99  659 µs  + confirmed
+//!   seq-read-1m                3.05 GiB/s  ▇▇▇▇▅▅▅▅  p99 3.59 ms  ~ unsteady
+//!   rand-read-4k-q1           10,674 IOPS  ▇▆▆▆▆▅▃▃  p99  770 µs  ! disturbed
+//!   append-4k-fdatasync   3,685 commits/s  ▆▇▇▆▇▆▇▇  p99  659 µs  + confirmed
 //!
-//! ! neighbour  dd wrote 335 MiB; can explain at most 23 % of random read 4k q1
+//! ! neighbour  dd wrote 335 MiB; can explain at most 23 % of rand-read-4k-q1
 //!              → stop `dd` (pid 812), then run `trueio baseline` again
 //!
 //! 1 of 3 loads confirmed by the disk's own counters and by traced requests.
@@ -34,8 +34,8 @@ use crate::text::{clean, few_ios, fitted, padded, width_of, wrap};
 use crate::verdicts::Mark;
 use std::cmp::Reverse;
 use trueio_model::{
-    AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, OpMix, Order,
-    RunAnswer, RunRecord, SeriesRow, StatementKind, units,
+    AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, RunAnswer,
+    RunRecord, SeriesRow, StatementKind, units,
 };
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -177,9 +177,9 @@ fn table(page: &mut Page, record: &RunRecord) {
 
 /// Columns of a figure, and of the 99th percentile. The widths do not depend on the lines, so that lines that are printed
 /// one by one stand below each other.
-pub(crate) const FIGURE_WIDTH: usize = 12;
+pub(crate) const FIGURE_WIDTH: usize = 16;
 pub(crate) const P99_WIDTH: usize = 7;
-pub(crate) const NAME_WIDTH: usize = 23;
+pub(crate) const NAME_WIDTH: usize = 20;
 
 fn print_lines<'a>(page: &mut Page, lines: impl Iterator<Item = &'a Line>) {
     // Two spaces before and between the columns; `p99 ` before its figure.
@@ -226,7 +226,7 @@ impl Line {
         let words = format!("{} {}", mark.symbol(), judgement.words);
         Self {
             phase_index,
-            name: clean(&name_of(record, plan, job)).into_owned(),
+            name: clean(&plan.map_or_else(|| job.name.clone(), |plan| load_words(plan).0)).into_owned(),
             figure: if is_withheld { "x".to_owned() } else { shown.text },
             spark: if is_withheld { String::new() } else { spark(&job.series, shown.is_bytes, unicode) },
             p99: match p99_ns {
@@ -266,7 +266,7 @@ fn figure_of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&R
     let syncs: Vec<&&Row> = rows.iter().filter(|row| row.op == OpKind::Sync).collect();
     if !syncs.is_empty() && plan.is_some_and(commits) {
         let io_count = syncs.iter().map(|row| row.io_count).sum();
-        return Shown { text: format!("{}/s", count(rate(&syncs))), is_bytes: false, io_count };
+        return Shown { text: format!("{} commits/s", count(rate(&syncs))), is_bytes: false, io_count };
     }
     let transfers: Vec<&&Row> = rows.iter().filter(|row| row.op != OpKind::Sync).collect();
     let (bytes, ios) = transfers
@@ -285,38 +285,13 @@ fn commits(plan: &JobPlan) -> bool {
     plan.flush.fdatasync_every == 1 || plan.flush.fsync_every == 1
 }
 
-/// Returns a load's name: of a preset in words, of other jobs as the user named it.
-fn name_of(record: &RunRecord, plan: Option<&JobPlan>, job: &JobRecord) -> String {
-    plan.map_or_else(|| job.name.clone(), |plan| load_words(plan, &record.kind).0)
-}
-
-/// Returns the name of a planned load as its line will have it, and whether its figure will be bandwidth.
-pub fn load_words(plan: &JobPlan, kind: &str) -> (String, bool) {
-    let name = match kind {
-        "baseline" => words_of(plan),
-        _ if plan.name == "job" => shape_of(plan),
-        _ => plan.name.clone(),
-    };
+/// Returns the name of a planned load as the user typed it, of a single job without a name its shape; and whether its figure will
+/// be bandwidth.
+pub fn load_words(plan: &JobPlan) -> (String, bool) {
+    let name = if plan.name == "job" { shape_of(plan) } else { plan.name.clone() };
     let sizes = &plan.pattern;
     let longest = sizes.read_sizes.max_bytes().max(sizes.write_sizes.max_bytes());
     (name, longest >= LARGE_BYTES && !commits(plan))
-}
-
-/// `random read 4k q32`, `durable commits 4k`.
-fn words_of(plan: &JobPlan) -> String {
-    let order = if matches!(plan.pattern.order, Order::Random { .. }) { "random" } else { "sequential" };
-    let shape = shape_of(plan);
-    let mut words = shape.split(' ').skip(1);
-    let mix = match plan.pattern.mix {
-        _ if commits(plan) => return format!("durable commits {}", words.next().unwrap_or_default()),
-        OpMix::Only(op) => op.to_string(),
-        OpMix::ReadWrite { .. } => words.next().unwrap_or_default().to_owned(),
-    };
-    let rest: Vec<&str> = words.collect();
-    // Sequential I/O keeps a queue only so that the disk is busy.
-    let rest =
-        if order == "sequential" { rest.first().copied().unwrap_or_default().to_owned() } else { rest.join(" ") };
-    format!("{order} {mix} {rest}").trim_end().to_owned()
 }
 
 /// Draws the rate of a series over time, from zero to its maximum: each column has the mean rate of an equal part of the time.

@@ -42,7 +42,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Lines on stderr; none if it is no terminal, or one that cannot redraw a line.
-    pub(crate) fn new(plan: &Plan, kind: &str, has_idle: bool, is_hidden: bool) -> Self {
+    pub(crate) fn new(plan: &Plan, has_idle: bool, is_hidden: bool) -> Self {
         let stderr = std::io::stderr();
         let is_shown = stderr.is_terminal() && !trueio_report::is_dumb() && !is_hidden;
         let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -50,7 +50,7 @@ impl Lines {
         let current = area.add(line());
         let rest = area.add(line());
         let phases = plan.jobs.iter().map(|job| job.phase + 1).max().unwrap_or(0);
-        let planned = (0..phases).map(|phase| Planned::of(plan, kind, phase)).collect();
+        let planned = (0..phases).map(|phase| Planned::of(plan, phase)).collect();
         let style = crate::output::style_of(&stderr);
         Self {
             area,
@@ -154,9 +154,9 @@ impl Lines {
 }
 
 impl Planned {
-    fn of(plan: &Plan, kind: &str, phase: u32) -> Self {
+    fn of(plan: &Plan, phase: u32) -> Self {
         let jobs: Vec<_> = plan.jobs.iter().filter(|job| job.phase == phase).collect();
-        let words: Vec<(String, bool)> = jobs.iter().map(|job| load_words(job, kind)).collect();
+        let words: Vec<(String, bool)> = jobs.iter().map(|job| load_words(job)).collect();
         let times: Option<Vec<u64>> = jobs
             .iter()
             .map(|job| Some(job.limits.runtime_ns? + job.limits.ramp_ns + job.limits.start_delay_ns))

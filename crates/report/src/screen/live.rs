@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn the_line_of_the_current_load_has_rate_sparkline_p99_and_time() {
         let current = Current {
-            name: "random read 4k q1",
+            name: "rand-read-4k-q1",
             is_bytes: false,
             per_s: 12_114.2,
             rates: &[12e3, 11e3, 12e3, 12e3],
@@ -86,7 +86,7 @@ mod tests {
             left_ns: Some(3_900_000_000),
         };
         let line = current_line(&current, &STYLE);
-        assert_eq!(line, "> random read 4k q1        12,114 IOPS  ████      p99  344 µs  4 s of 7 s");
+        assert_eq!(line, "> rand-read-4k-q1           12,114 IOPS  ████      p99  344 µs  4 s of 7 s");
         let plain = current_line(&current, &Style { unicode: false, ..STYLE });
         assert!(plain.is_ascii() && plain.len() == line.chars().count(), "{plain}");
     }

@@ -132,7 +132,7 @@ fn no_statement_stands_next_to_a_figure_that_is_not_confirmed() {
             }
         }
         let is_none_confirmed = record.phases.iter().all(|phase| mark(phase) != Mark::Confirmed);
-        let commits = record.phases.iter().find(|phase| phase.name == "append 4k fdatasync");
+        let commits = record.phases.iter().find(|phase| phase.name == "append-4k-fdatasync");
         let is_commit_open = commits.is_some_and(|phase| mark(phase) != Mark::Confirmed);
         for (output, text) in outputs(&record) {
             for word in WORDS.iter().filter(|_| is_none_confirmed) {
@@ -208,7 +208,9 @@ fn a_device_in_memory_and_a_limited_one_are_like_no_class() {
         let brief = &check.brief;
         assert_eq!(
             answered.headline,
-            format!("Cannot tell: no load is confirmed (read 1m q8: {brief}). Durable commits: not the disk: {brief}.")
+            format!(
+                "Cannot tell: no load is confirmed (seq-read-1m: {brief}). Durable commits: not the disk: {brief}."
+            )
         );
     }
 }
@@ -241,7 +243,7 @@ fn a_finding_of_several_loads_has_the_words_of_each() {
         answer(&record, &[]).findings.iter().find(|one| one.cause == Cause::Tool).expect("it").sentence.clone();
     assert_eq!(
         sentence,
-        "waited for a processor 89 % of the time; can explain at most 89 % of randread 4k q32; randread 4k q1: waited for a \
+        "waited for a processor 89 % of the time; can explain at most 89 % of rand-read-4k-q32; rand-read-4k-q1: waited for a \
          processor 7 % of the time (at most 7 %)"
     );
     stage(&mut record.phases[4], finding("stops", "stopped for 2.1 s", Some(70)));
@@ -288,16 +290,16 @@ fn the_json_of_a_record_has_its_answer_with_every_figure() {
         let is_it = |one: &&serde_json::Value| one["load"] == load && one["quantity"] == quantity;
         figures.iter().find(is_it).unwrap_or_else(|| panic!("{load} {quantity}")).clone()
     };
-    let p99 = of("randread 4k q1", "p99");
+    let p99 = of("rand-read-4k-q1", "p99");
     assert_eq!((p99["unit"].as_str(), p99["verdict"].as_str()), (Some("ns"), Some("confirmed")));
     assert!(
         p99["value"].as_f64().is_some_and(|ns| ns > 70_000.0) && p99["sample_count"].as_u64() == Some(80_520),
         "{p99}"
     );
     // A mean needs no interval.
-    assert!(of("randread 4k q1", "mean")["value"].as_f64().is_some_and(|ns| ns > 1_000.0), "{value:#}");
-    assert!(of("read 1m q8", "bandwidth")["value"].as_f64().is_some_and(|rate| (3.2e9..3.6e9).contains(&rate)));
-    let withheld = of("append 4k fdatasync", "iops");
+    assert!(of("rand-read-4k-q1", "mean")["value"].as_f64().is_some_and(|ns| ns > 1_000.0), "{value:#}");
+    assert!(of("seq-read-1m", "bandwidth")["value"].as_f64().is_some_and(|rate| (3.2e9..3.6e9).contains(&rate)));
+    let withheld = of("append-4k-fdatasync", "iops");
     assert_eq!((&withheld["value"], &withheld["is_shown"]), (&serde_json::Value::Null, &false.into()));
     assert_eq!(
         (withheld["verdict"].as_str(), withheld["cause"].as_str()),
@@ -333,14 +335,14 @@ fn a_baseline_begins_with_yes_no_or_cannot_tell() {
     assert!(begin(&slow).starts_with("No: slower than an NVMe SSD: sequential read "), "{}", begin(&slow));
     let mut failed = clean.clone();
     stage(&mut failed.phases[3], contradicted(finding("call_results", "3 of 9 I/Os failed", None)));
-    assert!(begin(&failed).starts_with("No: randread 4k q32 failed: 3 of 9 I/Os failed."), "{}", begin(&failed));
+    assert!(begin(&failed).starts_with("No: rand-read-4k-q32 failed: 3 of 9 I/Os failed."), "{}", begin(&failed));
     let mut busy = clean.clone();
     for phase in &mut busy.phases[1..6] {
         stage(phase, finding("foreign_io", "dd wrote 335 MiB", Some(23)));
     }
     assert_eq!(
         begin(&busy),
-        "Cannot tell: 5 of 7 loads are not confirmed (write 1m q8: dd wrote 335 MiB). Durable commits: 612 per second."
+        "Cannot tell: 5 of 7 loads are not confirmed (seq-write-1m: dd wrote 335 MiB). Durable commits: 612 per second."
     );
     // A run of jobs has no question of yes or no.
     let run = RunRecord { kind: "run".to_owned(), ..clean };
@@ -411,14 +413,14 @@ fn an_accepted_check_shows_the_figures_of_a_stored_record() {
     stage(&mut record.phases[6], contradicted(finding("flushes", "no flush was executed", None)));
     let line = |record: &RunRecord| {
         let text = screen(record, &STYLE, "add -v", &[]);
-        text.lines().find(|line| line.starts_with("  durable commits")).expect("its line").to_owned()
+        text.lines().find(|line| line.starts_with("  append-4k-fdatasync")).expect("its line").to_owned()
     };
-    assert!(!line(&record).contains("612/s"), "{}", line(&record));
+    assert!(!line(&record).contains("612 commits/s"), "{}", line(&record));
     record.accept("processor_wait");
     assert_eq!(record.phases[6].verdict, Verdict::Contradicted, "another check");
     record.accept("flushes");
     assert_eq!(record.phases[6].verdict, Verdict::Suspect);
-    assert!(line(&record).contains("612/s") && line(&record).contains("* not the disk"), "{}", line(&record));
+    assert!(line(&record).contains("612 commits/s") && line(&record).contains("* not the disk"), "{}", line(&record));
 }
 
 /// Goal: a renderer lays out an answer. Method: no file of an output reads the checks of a record, or derives a word of them; what does is

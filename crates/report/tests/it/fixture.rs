@@ -204,7 +204,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
     let only = OpMix::Only;
     vec![
         ring(
-            "read 1m q8",
+            "seq-read-1m",
             only(OpKind::Read),
             Order::Sequential,
             MIB,
@@ -213,7 +213,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![read(MIB, 3_287, 2_400.0, 0.08, 0.004, 5_200.0)],
         ),
         ring(
-            "write 1m q8",
+            "seq-write-1m",
             only(OpKind::Write),
             Order::Sequential,
             MIB,
@@ -222,7 +222,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![write(MIB, 2_702, 2_870.0, 0.15, 0.01, 9_800.0)],
         ),
         ring(
-            "randread 4k q1",
+            "rand-read-4k-q1",
             only(OpKind::Read),
             random(),
             4096,
@@ -231,7 +231,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![read(4096, 13_420, 71.0, 0.06, 0.002, 240.0)],
         ),
         ring(
-            "randread 4k q32",
+            "rand-read-4k-q32",
             only(OpKind::Read),
             random(),
             4096,
@@ -240,7 +240,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![read(4096, 371_000, 84.2, 0.12, 0.003, 410.0)],
         ),
         ring(
-            "randwrite 4k q32",
+            "rand-write-4k-q32",
             only(OpKind::Write),
             random(),
             4096,
@@ -249,7 +249,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![write(4096, 262_000, 96.0, 0.3, 0.006, 2_900.0)],
         ),
         ring(
-            "randrw 70/30 4k q32",
+            "rand-mix-4k-q32",
             OpMix::ReadWrite { read_percent: 70 },
             random(),
             4096,
@@ -258,7 +258,7 @@ fn phases(seconds: u64) -> Vec<Phase> {
             vec![read(4096, 171_000, 112.0, 0.2, 0.006, 900.0), write(4096, 73_000, 34.0, 0.35, 0.004, 1_900.0)],
         ),
         Phase {
-            name: "append 4k fdatasync",
+            name: "append-4k-fdatasync",
             engine: EngineKind::Psync,
             mix: only(OpKind::Write),
             order: Order::Sequential,
@@ -480,7 +480,7 @@ pub fn baseline(seconds: u64) -> RunRecord {
                 measured,
                 measured_ns: elapsed_ns,
             }],
-            trace: (phase.name == "randread 4k q1").then(trace),
+            trace: (phase.name == "rand-read-4k-q1").then(trace),
             residency: vec![(
                 file.into(),
                 Some(Residency {
@@ -519,7 +519,7 @@ pub fn baseline(seconds: u64) -> RunRecord {
         answer: None,
         command: vec!["trueio".into(), "baseline".into(), "/mnt/data".into()],
         tool: ToolFacts { name: "trueio".into(), version: "0.1.0".into(), build: "release".into() },
-        spec: vec![JobSpec::new("randread 4k q32")],
+        spec: vec![JobSpec::new("rand-read-4k-q32")],
         plan: Plan {
             accepted_checks: Vec::new(),
             limits: None,

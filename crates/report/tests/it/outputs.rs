@@ -127,7 +127,7 @@ fn the_reason_of_each_contradicted_row_follows_the_table() {
 #[test]
 fn a_percentile_that_the_sample_cannot_support_is_a_dash_with_a_footnote() {
     let record = fixture::troubled();
-    let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q1").unwrap();
+    let row = summary(&record).into_iter().find(|r| r.label == "rand-read-4k-q1").unwrap();
     assert_eq!(row.io_count, 300);
     assert!(row.quantiles[0].is_some() && row.quantiles[1].is_none() && row.quantiles[2].is_none());
     assert!(terminal(&record, &plain(100)).contains("at least: p99 368, p99.9 3,688."));
@@ -143,7 +143,7 @@ fn with_a_pace_latency_counts_from_the_due_time_and_a_note_reports_it() {
     assert!(row.is_from_intended);
     assert_eq!(row.latency_ns_max, Some(250_000));
     let text = terminal(&record, &plain(100));
-    assert!(text.contains("Latencies of randread 4k q1 count from the time each I/O was due."));
+    assert!(text.contains("Latencies of rand-read-4k-q1 count from the time each I/O was due."));
 }
 
 #[test]
@@ -159,13 +159,13 @@ fn a_single_flush_at_the_end_is_a_sentence_and_not_a_row_unless_it_failed() {
     let text = terminal(&record, &plain(100));
     assert!(
         text.contains(
-            "The fsync at the end, which is part of the measured time, took: write 1m q8 970 \
+            "The fsync at the end, which is part of the measured time, took: seq-write-1m 970 \
                            µs."
         ),
         "{text}"
     );
     record.phases[1].jobs[0].ops[1].error_count = 1;
-    assert!(labels(&record).contains(&"write 1m q8 sync".to_owned()));
+    assert!(labels(&record).contains(&"seq-write-1m sync".to_owned()));
 }
 
 /// Goal: where only the sync at the end makes the rate the disk's, the latencies of the write calls are not called the disk's.
@@ -183,10 +183,10 @@ fn latencies_of_writes_to_memory_are_withheld_and_the_rate_is_not() {
     let row = &summary(&record)[1];
     assert!(row.has_memory_latency && row.ios_per_s.is_some() && row.bytes_per_s.is_some());
     assert_eq!((row.quantiles, row.mean_ns, row.latency_ns_max), ([None; 3], None, None));
-    let note = "Latencies of write 1m q8 are withheld: the write calls returned once the data was in memory.";
+    let note = "Latencies of seq-write-1m are withheld: the write calls returned once the data was in memory.";
     assert!(terminal(&record, &plain(120)).contains(note));
     assert!(screen(&record, &plain(80), "add -v", &[]).contains("p99  memory"));
-    let figures: Vec<_> = answer(&record, &[]).figures.into_iter().filter(|one| one.load == "write 1m q8").collect();
+    let figures: Vec<_> = answer(&record, &[]).figures.into_iter().filter(|one| one.load == "seq-write-1m").collect();
     let shown: Vec<&str> = figures.iter().filter(|one| one.is_shown).map(|one| one.name.as_str()).collect();
     assert_eq!(shown, ["iops", "bandwidth"]);
     let hidden: Vec<_> = figures.iter().filter(|one| !one.is_shown).collect();

@@ -53,15 +53,15 @@ fn it_fits_a_terminal_of_24_lines_and_80_columns_with_the_answer_last() {
 }
 
 #[test]
-fn a_baseline_names_its_loads_in_words_and_compares_them_with_device_classes() {
+fn a_baseline_names_its_loads_as_flags_do_and_compares_them_with_device_classes() {
     let text = screen(&fixture::baseline(7), &STYLE, "add -v", &[]);
     let joined = text.replace("\n  ", " ");
     for words in [
         "nvme0n1  Example NVMe SSD 1TB, nvme, 932 GiB, ext4 on /mnt/data",
-        " sequential read 1m ",
-        " random read 4k q1 ",
-        " random 70/30 4k q32 ",
-        " durable commits 4k             612/s",
+        " seq-read-1m ",
+        " rand-read-4k-q1 ",
+        " rand-mix-4k-q32 ",
+        " append-4k-fdatasync     612 commits/s",
         "  + confirmed",
         "6 of 7 loads confirmed by ",
         "like an NVMe SSD; commits like a consumer SSD.",
@@ -101,7 +101,7 @@ fn the_p99_is_that_of_the_slowest_operation_from_its_due_time() {
     late.record_many(2_180_000_000, write.latency.total.count());
     write.latency.from_intended = late;
     let text = screen(&record, &STYLE, "add -v", &[]);
-    let line = text.lines().find(|line| line.starts_with("  durable commits")).expect("its line");
+    let line = text.lines().find(|line| line.starts_with("  append-4k-fdatasync")).expect("its line");
     assert!(line.contains("p99 2.18 s") || line.contains("p99  2.18 s"), "{line}");
 }
 
@@ -117,7 +117,7 @@ fn the_sample_size_stands_next_to_a_figure_of_few_ios() {
             op.percentiles.clear();
         }
         let text = screen(&record, &STYLE, "add -v", &[]);
-        text.lines().find(|line| line.starts_with("  random read 4k q1")).expect("its line").to_owned()
+        text.lines().find(|line| line.starts_with("  rand-read-4k-q1")).expect("its line").to_owned()
     };
     assert!(line_of(1).contains("      1 I/O  + confirmed"), "{}", line_of(1));
     assert!(line_of(37).contains("    37 I/Os  + confirmed"), "{}", line_of(37));
@@ -133,7 +133,7 @@ fn reasons_stand_with_their_step_and_a_withheld_figure_is_crossed_out() {
     assert!(text.contains("more, see the details"), "what does not fit is counted\n{text}");
     assert!(at("→ read the failed I/Os") > at("# calls"));
     assert!(at("--accept call_results") > at("# calls"));
-    let withheld = text.lines().find(|line| line.starts_with("  durable commits")).expect("its row");
+    let withheld = text.lines().find(|line| line.starts_with("  append-4k-fdatasync")).expect("its row");
     assert!(withheld.contains(" x ") && !withheld.contains("/s"), "{withheld}");
 }
 

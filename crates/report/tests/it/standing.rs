@@ -71,7 +71,7 @@ fn the_link_is_named_as_the_limit_only_if_the_figure_is_near_it() {
     let is_link =
         |limit: &(String, String)| limit.1.starts_with("The link PCIe 3.0 x4 limits it: 3.21 GiB/s of 3.67 GiB/s");
     let limits = stated(&linked(8.0, 4), &[], StatementKind::Limit);
-    assert!(limits.iter().any(|limit| limit.0 == "read 1m q8" && is_link(limit)), "{limits:?}");
+    assert!(limits.iter().any(|limit| limit.0 == "seq-read-1m" && is_link(limit)), "{limits:?}");
 
     let far = standing(&linked(16.0, 4), &[]);
     assert!(far.of(ClassFigure::SeqRead).unwrap().link.is_some());
@@ -156,14 +156,16 @@ fn busy_workers_and_a_write_rate_that_falls_are_limits_of_confirmed_figures() {
     }
     let fell = |record: &RunRecord| {
         let limits = stated(record, &[], StatementKind::Limit);
-        limits.into_iter().find(|(load, _)| load == "write 1m q8").map(|(_, sentence)| sentence)
+        limits.into_iter().find(|(load, _)| load == "seq-write-1m").map(|(_, sentence)| sentence)
     };
     assert_eq!(fell(&record), None, "the writes are suspect");
     record.phases[1].checks.iter_mut().for_each(|check| check.outcome = CheckOutcome::Passed);
     record.phases[1].verdict = Verdict::Supported;
     assert!(fell(&record).is_some_and(|sentence| sentence.contains("after 2.50 s and stayed there")));
     let limits = stated(&record, &[], StatementKind::Limit);
-    assert!(limits.iter().any(|(load, text)| load == "randread 4k q32" && text.starts_with("The processor limits it")));
+    assert!(
+        limits.iter().any(|(load, text)| load == "rand-read-4k-q32" && text.starts_with("The processor limits it"))
+    );
 
     // The honest run has dips, and neither of these limits.
     let honest = stated(&fixture::baseline(6), &[], StatementKind::Limit);
