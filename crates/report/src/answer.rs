@@ -178,6 +178,7 @@ fn decided(record: &RunRecord, standing: &Standing, open: &[&PhaseRecord], reaso
         };
         let loads = match (open.len(), record.phases.len()) {
             (count, all) if count == all => "no load is confirmed".to_owned(),
+            (0, _) if !reads.is_empty() => "the latency of one read at a time does not decide it".to_owned(),
             (0, _) => "no load can be compared with device classes".to_owned(),
             (1, all) => format!("1 of {all} loads is not confirmed"),
             (count, all) => format!("{count} of {all} loads are not confirmed"),

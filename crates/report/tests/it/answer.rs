@@ -423,6 +423,15 @@ fn an_accepted_check_shows_the_figures_of_a_stored_record() {
     assert!(line(&record).contains("612 commits/s") && line(&record).contains("* not the disk"), "{}", line(&record));
 }
 
+/// Goal: a headline that cannot tell says why. Method: only the load of one read at a time, which many disks serve as fast.
+#[test]
+fn the_latency_of_one_read_at_a_time_does_not_decide_what_a_disk_is() {
+    let mut record = clean();
+    record.phases.retain(|phase| phase.name == "rand-read-4k-q1");
+    let headline = answer(&record, &[]).headline;
+    assert_eq!(headline, "Cannot tell: the latency of one read at a time does not decide it.");
+}
+
 /// Goal: a renderer lays out an answer. Method: no file of an output reads the checks of a record, or derives a word of them; what does is
 /// listed here, with the answer that it makes.
 #[test]
