@@ -185,8 +185,8 @@ fn is_comparable(plan: &JobPlan) -> bool {
 pub fn class_values(record: &RunRecord) -> Vec<ClassValue> {
     let rows = summary(record);
     let mut found: Vec<ClassValue> = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        if let Some(value) = class_value(record, row, index)
+    for index in 0..rows.len() {
+        if let Some(value) = class_value(record, &rows, index)
             && !found.iter().any(|known| known.figure == value.figure)
         {
             found.push(value);
@@ -196,7 +196,8 @@ pub fn class_values(record: &RunRecord) -> Vec<ClassValue> {
     found
 }
 
-fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue> {
+fn class_value(record: &RunRecord, rows: &[Row], index: usize) -> Option<ClassValue> {
+    let row = &rows[index];
     let phase = record.phases.get(row.phase_index)?;
     let job = phase.jobs.get(row.job_index)?;
     let plan = plan_of(record, row.phase_index, job)?;
@@ -207,7 +208,15 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
         && row.io_count >= IO_COUNT_MIN
         && job.elapsed_ns >= ELAPSED_NS_MIN;
     let figure = is_placed.then(|| figure_of(plan, row.op)).flatten()?;
-    let value = value_of(figure, row)?;
+    // Of durable writes the commits are counted, as the first screen does: the last write of a run may have none.
+    let counted = match figure {
+        ClassFigure::Commits => {
+            let is_of_job = |other: &&Row| (other.phase_index, other.job_index) == (row.phase_index, row.job_index);
+            rows.iter().filter(is_of_job).find(|other| other.op == OpKind::Sync).unwrap_or(row)
+        }
+        _ => row,
+    };
+    let value = value_of(figure, counted)?;
     (value.is_finite() && value > 0.0).then(|| ClassValue {
         figure,
         value,

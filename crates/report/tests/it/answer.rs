@@ -432,6 +432,31 @@ fn the_latency_of_one_read_at_a_time_does_not_decide_what_a_disk_is() {
     assert_eq!(headline, "Cannot tell: the latency of one read at a time does not decide it.");
 }
 
+/// Goal: one number for the commits, in headline, table and sentences. Method: writes whose last one has no sync call.
+#[test]
+fn commits_are_the_sync_calls_everywhere() {
+    let mut record = clean();
+    let ops = record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops);
+    for op in ops.filter(|op| op.op == trueio_model::OpKind::Sync) {
+        op.io_count -= op.io_count / 10;
+    }
+    let text = screen(&record, &STYLE, "add -v", &[]);
+    let found: Vec<&str> = text
+        .split(' ')
+        .zip(text.split(' ').skip(1))
+        .filter(|(_, next)| next.starts_with("commits"))
+        .map(|(count, _)| count)
+        .collect();
+    let count = found.iter().find(|word| word.parse::<u64>().is_ok()).expect("a rate");
+    for words in [
+        format!("Durable commits: {count} per second"),
+        format!(" {count} commits/s"),
+        format!("at most {count} commits per second"),
+    ] {
+        assert!(text.replace("\n  ", " ").contains(&words), "`{words}`: {text}");
+    }
+}
+
 /// Goal: a renderer lays out an answer. Method: no file of an output reads the checks of a record, or derives a word of them; what does is
 /// listed here, with the answer that it makes.
 #[test]
