@@ -6,12 +6,12 @@
 //!   named, and the cause is the set-up.
 //! - **Misses** how many of them the disk held.
 //! - **Thresholds**: below 80 % of workers × iodepth is suspect; a shortfall above 5 % is reported, because batches leave gaps (28 to
-//!   30 of 32 at 85,000 IOPS). Not for blocking engines, rates, think time, sources, `latency_target`, or zoned writes, of which a zone
-//!   accepts one at a time.
+//!   30 of 32 at 85,000 IOPS). Not for blocking engines, rates, think time, sources, `latency_target`, zoned writes, of which a zone
+//!   accepts one at a time, or writes into the page cache, of which the kernel decides how many the disk gets.
 //! - **By hand**: io_uring at depth 32 on a cached file completes each I/O within its submission; `echo 4 >
 //!   /sys/block/DISK/queue/nr_requests`.
 
-use crate::facts::{PhaseFacts, Work, finding, not_applicable};
+use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable};
 use crate::room::Room;
 use trueio_model::units::three_digits;
 use trueio_model::{Cause, Check, CheckOutcome, EngineKind};
@@ -35,6 +35,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         if waits_for_zones || job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }
+        // The calls copy to memory, and the queue is empty during the sync call at the end.
+        let only_copies =
+            work.writes() && !work.reads() && facts.way(job) == Way::Buffered && !work.syncs_every_write();
+        if only_copies {
+            continue;
+        }
         let kept = Kept { work, achieved };
         if worst.as_ref().is_none_or(|worst| kept.share() < worst.share()) {
             worst = Some(kept);
@@ -44,7 +50,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return worst.judge(facts);
     }
     let mut sentence =
-        "No job keeps a queue: each worker has one I/O in flight, is paced, or waits for a source or for zones."
+        "No job keeps a queue: each worker has one I/O in flight, is paced, writes to memory, or waits for a source or for zones."
             .to_owned();
     // Workers of calls keep as many in flight as there are workers.
     if let Some(room) = facts.works().find_map(|work| limit(facts, work)) {

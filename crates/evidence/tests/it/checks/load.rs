@@ -106,6 +106,29 @@ fn a_queue_below_its_depth_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O in flight");
 }
 
+/// Goal: writes into the page cache are not accused of a short queue, which is empty during the sync call at their end. Method: 1 of 32
+/// in flight; their twins read through the page cache, write past it, or are made durable one by one.
+#[test]
+fn the_queue_of_writes_into_the_page_cache_is_the_kernels() {
+    let outcome = |change: fn(&mut JobPlan)| {
+        let mut phase = Phase::honest_writes();
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+        phase.records[0].achieved_depth = Some(1.0);
+        change(&mut phase.jobs[0]);
+        phase.judge().check("achieved_depth").outcome
+    };
+    let off = trueio_model::DirectPolicy::Off;
+    let buffered = outcome(|job| (job.direct, job.flush.end_fsync) = (trueio_model::DirectPolicy::Off, true));
+    assert_eq!(buffered, NotApplicable);
+    assert_eq!(outcome(|_| ()), Suspect);
+    assert_eq!(outcome(|job| (job.direct, job.write_flags.dsync) = (trueio_model::DirectPolicy::Off, true)), Suspect);
+    let mut reads = Phase::honest_reads();
+    (reads.jobs[0].engine, reads.jobs[0].queue.depth, reads.jobs[0].direct) = (EngineKind::IoUring, 32, off);
+    reads.records[0].achieved_depth = Some(1.0);
+    reads.judge().assert("achieved_depth", Suspect, "kept 1.00");
+}
+
 /// Goal: a queue that the disk's own limit keeps short is named by that limit, and not the tool's fault; a queue that is shorter still is.
 /// Method: depth 32 on a disk with `nr_requests`, a virtio ring, or a SCSI queue of 4.
 #[test]
@@ -161,7 +184,7 @@ fn a_queue_that_the_disk_does_not_hold_is_named_by_its_limit() {
     calls.judge().assert(
         check,
         NotApplicable,
-        "one I/O in flight, is paced, or waits for a source or for zones. At most",
+        "one I/O in flight, is paced, writes to memory, or waits for a source or for zones. At most",
     );
 }
 
