@@ -29,7 +29,7 @@ use crate::layout::{Page, Paint, Style};
 use crate::limits::limit_line;
 use crate::ranks::ranks_within;
 use crate::standing::PastRun;
-use crate::summary::{Row, plan_of, shape_of, summary};
+use crate::summary::{Row, commits, plan_of, shape_of, summary};
 use crate::text::{clean, few_ios, fitted, padded, width_of, wrap};
 use crate::verdicts::Mark;
 use std::cmp::Reverse;
@@ -278,11 +278,6 @@ fn figure_of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&R
         return Shown { text: units::format_bandwidth(bytes), is_bytes: true, io_count };
     }
     Shown { text: format!("{} IOPS", count(ios)), is_bytes: false, io_count }
-}
-
-/// Returns true if a job makes each of its writes durable by a call.
-fn commits(plan: &JobPlan) -> bool {
-    plan.flush.fdatasync_every == 1 || plan.flush.fsync_every == 1
 }
 
 /// Returns the name of a planned load as the user typed it, of a single job without a name its shape; and whether its figure will

@@ -6,7 +6,7 @@
 //! placed; it is named with the reason ([`Standing::withheld`]).
 
 use crate::classes::{ClassFigure, DeviceClass, classes_of, link_rate};
-use crate::summary::{Row, plan_of, shape_of, summary};
+use crate::summary::{Row, commits, plan_of, shape_of, summary};
 use crate::verdicts::{is_memory, mark, row_words};
 use trueio_model::{BlockSizes, DirectPolicy, DiskFacts, JobPlan, Mark, OpKind, OpMix, Order, RunRecord, SyncMode};
 
@@ -208,9 +208,10 @@ fn class_value(record: &RunRecord, rows: &[Row], index: usize) -> Option<ClassVa
         && row.io_count >= IO_COUNT_MIN
         && job.elapsed_ns >= ELAPSED_NS_MIN;
     let figure = is_placed.then(|| figure_of(plan, row.op)).flatten()?;
-    // Of durable writes the commits are counted, as the first screen does: the last write of a run may have none.
+    // The sync calls are counted, as on the first screen: the last write of a run may have none.
     let counted = match figure {
-        ClassFigure::Commits => {
+        // Writes that a flag makes durable are commits themselves, whatever else is synced from time to time.
+        ClassFigure::Commits if commits(plan) => {
             let is_of_job = |other: &&Row| (other.phase_index, other.job_index) == (row.phase_index, row.job_index);
             rows.iter().filter(is_of_job).find(|other| other.op == OpKind::Sync).unwrap_or(row)
         }

@@ -252,6 +252,11 @@ pub fn load_of(record: &RunRecord, phase_index: usize, job: &JobRecord) -> Strin
         .map_or_else(String::new, |plan| format!("{}, {}", shape_of(plan), manner_of(plan)))
 }
 
+/// Returns true if a job makes each of its writes durable by a call.
+pub(crate) fn commits(plan: &JobPlan) -> bool {
+    plan.flush.fdatasync_every == 1 || plan.flush.fsync_every == 1
+}
+
 /// Describes a job's I/O with fio's names: `randread 4k q32`, `randrw 70/30 4k q32 ×4`, `write 4k
 /// fdatasync=1`.
 pub fn shape_of(job: &JobPlan) -> String {

@@ -457,6 +457,21 @@ fn commits_are_the_sync_calls_everywhere() {
     }
 }
 
+/// Goal: the sync calls of writes that a flag makes durable are not the commits. Method: one call for a hundred of these writes.
+#[test]
+fn commits_by_a_flag_are_the_writes() {
+    let headline = |every| {
+        let mut record = clean();
+        let plan = record.plan.jobs.iter_mut().find(|plan| plan.name == "append-4k-fdatasync").expect("the plan");
+        (plan.write_flags.dsync, plan.flush.fdatasync_every) = (every > 1, every);
+        let ops = record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops);
+        ops.filter(|op| op.op == trueio_model::OpKind::Sync).for_each(|op| op.io_count /= u64::from(every));
+        answer(&record, &[]).headline
+    };
+    assert!(headline(1).contains("Durable commits: 612 per second."), "{}", headline(1));
+    assert!(headline(100).contains("Durable commits: 612 per second."), "{}", headline(100));
+}
+
 /// Goal: a renderer lays out an answer. Method: no file of an output reads the checks of a record, or derives a word of them; what does is
 /// listed here, with the answer that it makes.
 #[test]
