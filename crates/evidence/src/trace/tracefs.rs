@@ -52,7 +52,7 @@ impl RecordedEvent {
         Self { path, filter: filter.into(), is_rare: true }
     }
 
-    fn switch(&self, directory: &OwnedFd, is_on: bool) -> Result<(), String> {
+    fn switch(&self, directory: &OwnedFd, is_on: bool) -> Result<(), WriteError> {
         write(directory, &format!("events/{}/enable", self.path), if is_on { "1" } else { "0" })
     }
 }
@@ -375,7 +375,7 @@ impl Instance {
     /// threads then cost almost nothing.
     pub(crate) fn only_threads(&mut self, threads: &[i32]) -> Result<(), String> {
         let numbers: Vec<String> = threads.iter().map(i32::to_string).collect();
-        write(&self.opened().directory, "set_event_pid", &numbers.join(" "))
+        Ok(write(&self.opened().directory, "set_event_pid", &numbers.join(" "))?)
     }
 
     /// Starts tracing. Takes 0.2 ms, or tens of milliseconds directly after tracing was stopped.
@@ -384,7 +384,8 @@ impl Instance {
             unreachable!("an instance is open from `new` to `drop`")
         };
         write(&open.directory, "tracing_on", "1")?;
-        recording.events.iter().filter(|event| !event.is_rare).try_for_each(|event| event.switch(&open.directory, true))
+        let mut frequent = recording.events.iter().filter(|event| !event.is_rare);
+        Ok(frequent.try_for_each(|event| event.switch(&open.directory, true))?)
     }
 
     /// Stops tracing. Recorded events can still be read.
@@ -451,12 +452,40 @@ impl Drop for Instance {
     }
 }
 
-fn write(directory: &OwnedFd, path: &str, text: &str) -> Result<(), String> {
+/// A file of a tracing instance that could not be written.
+#[derive(Debug)]
+struct WriteError {
+    /// Below the instance.
+    path: String,
+    text: String,
+    source: Errno,
+}
+
+impl std::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot write `{}` to `{}` of a tracing instance", self.text, self.path)
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// The reason why nothing is traced, as records keep it.
+impl From<WriteError> for String {
+    fn from(error: WriteError) -> Self {
+        failed(&error.to_string(), error.source)
+    }
+}
+
+fn write(directory: &OwnedFd, path: &str, text: &str) -> Result<(), WriteError> {
     let write = || -> Result<(), Errno> {
         let file = rustix::fs::openat(directory, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::io::write(&file, text.as_bytes()).map(|_| ())
     };
-    write().map_err(|error| failed(&format!("cannot write `{text}` to `{path}` of a tracing instance"), error))
+    write().map_err(|source| WriteError { path: path.to_owned(), text: text.to_owned(), source })
 }
 
 #[cfg(test)]
