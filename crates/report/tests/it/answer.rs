@@ -465,7 +465,7 @@ fn commits_by_a_flag_are_the_writes() {
         let plan = record.plan.jobs.iter_mut().find(|plan| plan.name == "append-4k-fdatasync").expect("the plan");
         (plan.write_flags.dsync, plan.flush.fdatasync_every) = (every > 1, every);
         let ops = record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops);
-        ops.filter(|op| op.op == trueio_model::OpKind::Sync).for_each(|op| op.io_count /= u64::from(every));
+        ops.filter(|op| op.op == trueio_model::OpKind::Sync).for_each(|op| op.io_count /= every);
         answer(&record, &[]).headline
     };
     assert!(headline(1).contains("Durable commits: 612 per second."), "{}", headline(1));
