@@ -44,7 +44,7 @@ pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use timeline::{Course, Direction, Timeline};
 pub use trace::{
-    AddressSpace, ChunkMap, DiskUsers, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace,
-    TracedDisk, why_not_traced,
+    AddressSpace, ChunkMap, DiskUser, DiskUsers, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice,
+    PhaseTrace, TracedDisk, why_not_traced,
 };
 pub use watch::Watch;

@@ -39,4 +39,4 @@ pub use phase_trace::PhaseTrace;
 pub use places::AddressSpace;
 pub use session::why_not_traced;
 pub(crate) use session::{ObservedFile, TraceSession};
-pub use users::DiskUsers;
+pub use users::{DiskUser, DiskUsers};

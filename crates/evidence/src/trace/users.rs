@@ -3,17 +3,19 @@
 //! A request carries the name that its thread had when it submitted it. So a program that ended, or became another one (`exec`), is named as it
 //! was, and only what it did on these disks counts.
 //!
-//! Threads of the kernel are named by what they do, and write-back by the programs that dirtied the pages, if they did so in the trace.
+//! Threads of the kernel are named by what they do, and write-back by the programs that dirtied the pages, if they did so in the trace. What the
+//! driver of a loop device does in its file is counted for the device only.
 //!
 //! Cannot see: requests after a buffer was full, until the next call.
 
-use super::attribution::{WRITE_BACK, ended, work_of};
+use super::attribution::{WRITE_BACK, contains, ended, ranges_of, work_of};
 use super::format::{Formats, Kind, Recorded};
 use super::layers::Layers;
+use super::loops::OpenLoops;
 use super::tracefs::{Instance, Recording, Tracefs};
 use super::window::{OwnThreads, Request, Window};
 use super::write_back::{DirtiedFile, Dirtiers, disks_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trueio_device::System;
 
 /// A trace of the requests of disks, until dropped.
@@ -22,8 +24,17 @@ pub struct DiskUsers {
     instance: Instance,
     formats: Formats,
     system: System,
-    disks: Vec<u32>,
+    layers: Layers,
     dirtiers: Dirtiers,
+}
+
+/// What uses a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskUser {
+    /// `dd (pid 812)`.
+    pub who: String,
+    /// Kernel name of the disk.
+    pub disk: String,
 }
 
 /// Programs whose dirty pages are written back, in words.
@@ -49,12 +60,11 @@ impl DiskUsers {
         let formats = tracefs.formats(false)?;
         let mut instance = Instance::new(tracefs, Recording::of_users(&layers.recorded()).with_pages(&formats))?;
         instance.enable()?;
-        let disks = layers.disks.iter().map(|disk| disk.device).collect();
-        Ok(Self { instance, formats, system: system.clone(), disks, dirtiers: Dirtiers::default() })
+        Ok(Self { instance, formats, system: system.clone(), layers, dirtiers: Dirtiers::default() })
     }
 
-    /// Returns the other program that moved most bytes since the last call: `dd (pid 812)`; `None` if none was seen.
-    pub fn busiest(&mut self) -> Option<String> {
+    /// Returns the other program that moved most bytes to and from one disk since the last call; `None` if none was seen.
+    pub fn busiest(&mut self) -> Option<DiskUser> {
         let (mut events, mut pages) = (Vec::new(), Vec::new());
         let formats = &self.formats;
         self.instance.drain(|_, page| {
@@ -68,26 +78,36 @@ impl DiskUsers {
         let written_back = self.dirtiers.written_back(&own.pages(pages));
         let mut window = Window::of(1, (0, u64::MAX), events, &own);
         own.describe(&mut window);
-        let mut sums: BTreeMap<(&str, i32), u64> = BTreeMap::new();
-        let is_of_others =
-            |request: &&Request| !request.is_own && !request.is_rank && request.flags.kind != Kind::Flush;
+        let loops = OpenLoops::below(&self.system, &self.layers.disks);
+        let of_loops = ranges_of(loops.seen.files.iter().map(|file| &file.extents));
+        let mut sums: BTreeMap<(&str, i32, u32), u64> = BTreeMap::new();
+        let on_loops = window.requests.iter().filter(|request| loops.seen.has(request.device));
+        let users_of_loops: BTreeSet<i32> = on_loops.map(|request| request.process).collect();
+        let is_of_others = |request: &&Request| {
+            // The driver passes I/O on in a thread of the kernel, or in the one that submitted it (Linux 6.18).
+            let passes_on = request.is_kernel || users_of_loops.contains(&request.process);
+            let is_passed_on = passes_on && contains(&of_loops, request);
+            !request.is_own && !request.is_rank && !is_passed_on && request.flags.kind != Kind::Flush
+        };
         for request in window.requests.iter().filter(is_of_others) {
             let name = window.names[usize::from(request.name)].as_str();
             let user = match request.is_kernel {
-                true => (work_of(name, request.flags.kind), 0),
-                false => (name, request.process),
+                true => (work_of(name, request.flags.kind), 0, request.device),
+                false => (name, request.process, request.device),
             };
             *sums.entry(user).or_default() += request.end - request.begin;
         }
-        let ((name, process), _) = sums.into_iter().filter(|(_, bytes)| *bytes > 0).max_by_key(|(_, bytes)| *bytes)?;
-        Some(if name == WRITE_BACK { self.write_back_words(written_back) } else { words_of(name, process) })
+        let found = sums.into_iter().filter(|(_, bytes)| *bytes > 0).max_by_key(|(_, bytes)| *bytes);
+        let ((name, process, device), _) = found?;
+        let who = if name == WRITE_BACK { self.write_back_words(written_back) } else { words_of(name, process) };
+        Some(DiskUser { who, disk: self.layers.name_of(device).to_owned() })
     }
 
     /// `write-back of dirty pages, by dd (thread 812, which has ended)`.
     fn write_back_words(&self, written_back: Vec<DirtiedFile>) -> String {
         let mut sums: BTreeMap<(String, i32), u64> = BTreeMap::new();
         for DirtiedFile { file, process, name, bytes } in written_back {
-            if disks_of(&self.system, &file.backing).iter().any(|disk| self.disks.contains(disk)) {
+            if disks_of(&self.system, &file.backing).iter().any(|disk| self.layers.disk(*disk).is_some()) {
                 *sums.entry((name, process)).or_default() += bytes;
             }
         }
