@@ -1339,13 +1339,13 @@ export interface JudgedLimit {
   value?: number | null;
 }
 
-/** The parts of the latency of sampled direct transfers, by the request of each that completed last. The parts of one I/O add up to its latency. */
+/** The parts of the latency of sampled direct transfers, by the request of each that completed last, and of sampled sync calls and durable writes, by the time in which the disks had a request of anybody. The parts of one I/O add up to its latency. */
 export interface LatencyParts {
   /** In the driver and the device: from the last issue to the completion. */
   device: PartTimes;
   /** Number of I/Os. */
   io_count: number;
-  /** Read or write. */
+  /** Read, write or sync. */
   op: OpKind;
   /** The rest: system calls, the filesystem, waits for a free request, this program. */
   rest: PartTimes;

@@ -167,11 +167,11 @@ pub struct TransferMatch {
     pub missing_example: Option<String>,
 }
 
-/// The parts of the latency of sampled direct transfers, by the request of each that completed last. The parts of one I/O add up to
-/// its latency.
+/// The parts of the latency of sampled direct transfers, by the request of each that completed last, and of sampled sync calls and durable
+/// writes, by the time in which the disks had a request of anybody. The parts of one I/O add up to its latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyParts {
-    /// Read or write.
+    /// Read, write or sync.
     pub op: OpKind,
     /// Number of I/Os.
     pub io_count: u64,

@@ -1,6 +1,6 @@
 //! Sentences about the parts of the latency: device, I/O scheduler, and everything else.
 //!
-//! Known for sampled direct transfers whose requests were traced (level E3).
+//! Known for sampled direct transfers, sync calls and durable writes whose requests were traced (level E3).
 
 use crate::verdicts::mark;
 use trueio_model::{LatencyParts, OpKind, PartTimes, PhaseRecord, RunRecord, units};
@@ -26,6 +26,7 @@ fn sentence(parts: &LatencyParts) -> String {
     let tails = all.map(|(name, part)| format!("{name} {}", time(part.p99_ns)));
     let ops = match parts.op {
         OpKind::Read => "reads",
+        OpKind::Sync => "sync calls",
         _ => "writes",
     };
     format!(

@@ -1,13 +1,15 @@
 //! Checks whether the latency that the calls report is the disk's.
 //!
-//! - **Reads** the parts of the latency of traced direct transfers (device, I/O scheduler, rest), the mean time of the disks' requests
-//!   (`/sys/block/DISK/stat`), and the mean of all calls.
+//! - **Reads** the parts of the latency of traced direct transfers, sync calls and durable writes (device, I/O scheduler, rest), the mean
+//!   time of the disks' requests (`/sys/block/DISK/stat`), and the mean of all transfers.
 //! - **Sees** what delays I/Os between program and disk: a preloaded library, a filter of system calls, a lock of the filesystem.
-//! - **Misses** who delays, and delays below the tracepoints (they are the device's), of buffered I/O, sync calls and `O_DSYNC` writes.
-//! - **Thresholds**: device and scheduler explain less than half of the mean, both as traced and as counted, and more than a third of
-//!   it, at least 20 µs, is neither theirs nor the processors' (running, waiting, stolen): suspect, unless another check names the
-//!   delay (a limit, a stop). Needs level E3 and 30 traced transfers. Not for batches, pauses with I/Os in flight, queues deeper than
-//!   the disk's, parallel writes to files, dm, md, or `--trace-syscalls`.
+//! - **Misses** who delays, and delays below the tracepoints (they are the device's), of buffered I/O, and of sync calls between windows or
+//!   while other programs keep the disk busy.
+//! - **Thresholds**: device and scheduler explain less than half of the mean, both as traced and as counted, and more than a third of it,
+//!   at least 20 µs (200 µs of calls that make data durable: threads of a journal are woken between their requests), is neither theirs nor
+//!   the processors' (running, waiting, stolen): suspect, unless another check names the delay (a limit, a stop). Needs level E3 and 30
+//!   traced calls. Not for batches, pauses with I/Os in flight, queues deeper than the disk's, parallel writes to files, dm, md, or
+//!   `--trace-syscalls`.
 //! - **By hand**: `LD_PRELOAD` of a library whose `pread` sleeps for 2 ms in every third call, or computes for 300 µs.
 //!
 //! While a worker runs or waits for a processor, its I/Os in flight wait to be reaped, so the rest can contain these shares of the
@@ -31,12 +33,14 @@ const IO_COUNT_MIN: u64 = 30;
 const DISK_SHARE_MIN: f64 = 0.5;
 pub(crate) const UNEXPLAINED_SHARE_MAX: f64 = 1.0 / 3.0;
 const UNEXPLAINED_NS_MIN: f64 = 20_000.0;
+/// Of calls that wait for several requests: threads of a journal are woken between these.
+const UNEXPLAINED_BETWEEN_NS_MIN: f64 = 200_000.0;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    let works: Vec<Work<'_>> =
-        facts.call_works().into_iter().filter(|work| facts.way(work.job) == Way::Direct).collect();
+    let waits = |work: &Work<'_>| facts.way(work.job) == Way::Direct || work.syncs();
+    let works: Vec<Work<'_>> = facts.call_works().into_iter().filter(waits).collect();
     if works.is_empty() {
-        return not_applicable(NAME, "The phase made no direct transfers.");
+        return not_applicable(NAME, "The phase made no direct transfers and no sync calls.");
     }
     if let Some(why) = works.iter().find_map(|work| waits_by_design(facts, *work)) {
         return not_applicable(NAME, why);
@@ -82,10 +86,8 @@ fn waits_by_design(facts: &PhaseFacts<'_>, work: Work<'_>) -> Option<String> {
         ));
     }
     let is_file = |path: &str| facts.target_of(path).is_none_or(|target| target.kind != TargetKind::BlockDevice);
-    if work.writes() && work.depth() > 1 && job.files.iter().any(|file| is_file(&file.path)) {
-        return Some(format!("Parallel writes of `{name}` may wait for each other in the filesystem."));
-    }
-    (work.writes() && work.has_dsync()).then(|| format!("The writes of `{name}` wait for more than one request each."))
+    let may_wait = work.writes() && work.depth() > 1 && job.files.iter().any(|file| is_file(&file.path));
+    may_wait.then(|| format!("Parallel writes of `{name}` may wait for each other in the filesystem."))
 }
 
 /// Where the latency of one operation comes from.
@@ -101,29 +103,43 @@ struct Origin {
     disk: f64,
     /// The part that neither these nor the processors explain, from 0 to 1.
     unexplained: f64,
+    /// The least time of that part that is suspect, in nanoseconds.
+    unexplained_ns_min: f64,
 }
 
 impl Origin {
     /// Returns `None` if no call of the operation was recorded.
     fn of(facts: &PhaseFacts<'_>, works: &[Work<'_>], parts: &LatencyParts) -> Option<Self> {
         let (mut sum_ns, mut count) = (0.0, 0);
-        for total in works.iter().filter_map(|work| work.op(parts.op)).map(|op| &op.latency.total) {
+        let is_traced =
+            |work: &&Work<'_>| parts.op == OpKind::Sync || work.has_dsync() || facts.way(work.job) == Way::Direct;
+        for total in works.iter().filter(is_traced).filter_map(|work| work.op(parts.op)).map(|op| &op.latency.total) {
             sum_ns += total.mean_ns().unwrap_or(0.0) * total.count() as f64;
             count += total.count();
         }
-        let mean_ns = sum_ns / count.max(1) as f64;
-        if mean_ns <= 0.0 || parts.total.mean_ns == 0 {
+        // The disks count no time of a sync call's requests together: the traced calls are compared with their own mean.
+        let waits_for_several = parts.op == OpKind::Sync || works.iter().any(|work| work.has_dsync());
+        let mean_ns = if waits_for_several { parts.total.mean_ns as f64 } else { sum_ns / count.max(1) as f64 };
+        if count == 0 || mean_ns <= 0.0 || parts.total.mean_ns == 0 {
             return None;
         }
         let traced_ns = (parts.device.mean_ns + parts.scheduler.mean_ns) as f64;
-        let disk = match counted_ns(facts, parts.op) {
+        let disk = match counted_ns(facts, parts.op).filter(|_| !waits_for_several) {
             Some(counted_ns) => traced_ns.max(counted_ns) / mean_ns,
             None => (traced_ns / mean_ns).max(traced_ns / parts.total.mean_ns as f64),
         };
         let disk = disk.min(1.0);
         let unexplained = (1.0 - disk - processor_share(facts, works, parts.op)).max(0.0);
-        let (device_ns, scheduler_ns) = (parts.device.mean_ns, parts.scheduler.mean_ns);
-        Some(Self { op: parts.op, mean_ns, device_ns, scheduler_ns, rest_ns: parts.rest.mean_ns, disk, unexplained })
+        Some(Self {
+            op: parts.op,
+            mean_ns,
+            device_ns: parts.device.mean_ns,
+            scheduler_ns: parts.scheduler.mean_ns,
+            rest_ns: parts.rest.mean_ns,
+            disk,
+            unexplained,
+            unexplained_ns_min: if waits_for_several { UNEXPLAINED_BETWEEN_NS_MIN } else { UNEXPLAINED_NS_MIN },
+        })
     }
 
     fn judge(&self) -> Check {
@@ -133,13 +149,13 @@ impl Origin {
         let outside = (1.0 - self.disk) * 100.0;
         let is_outside = self.disk < DISK_SHARE_MIN;
         let is_unexplained =
-            self.unexplained > UNEXPLAINED_SHARE_MAX && self.unexplained * self.mean_ns >= UNEXPLAINED_NS_MIN;
+            self.unexplained > UNEXPLAINED_SHARE_MAX && self.unexplained * self.mean_ns >= self.unexplained_ns_min;
         let report = |outcome, sentence: String| {
             finding(NAME, outcome, SOURCE, format!("half of {mean}"), found.clone(), sentence)
         };
         if is_outside && is_unexplained {
             let sentence = format!(
-                "{outside:.0} % of the latency of {}s is outside the disk: of {mean} on average, traced transfers were {device} \
+                "{outside:.0} % of the latency of {}s is outside the disk: of {mean} on average, the traced ones were {device} \
                  in the device and {scheduler} in the I/O scheduler. A library, a filter of system calls, a lock of the \
                  filesystem or a virtual processor may delay them.",
                 self.op

@@ -89,6 +89,35 @@ fn reads_that_a_library_delays_are_disturbed() {
     honest.assert_listed("the same reads without the library", &[]);
 }
 
+/// Goal: a delay between program and disk is not the time of a commit.
+/// Method: each sync call on a private disk is delayed by 12 ms, as a library that is preloaded can; its twin is not.
+#[test]
+fn sync_calls_that_a_library_delays_are_disturbed() {
+    let _alone = alone();
+    let Some(mount) = mounted("ext4", "noatime").filter(|_| best_level() == EvidenceLevel::E3) else { return };
+    let path = mount.path.join("data");
+    drop(stored_file(&path, SIZE));
+    let mut log = plan(&path, OpKind::Write, DirectPolicy::Off);
+    log.flush.fdatasync_every = 1;
+    let commit = |sync_delay| {
+        stage(log.clone(), |calls| {
+            calls.sync_delay = sync_delay;
+            let file = open(&path, 0);
+            for block in 0..100 {
+                let mut page = [7u8; 4096];
+                calls.transfer(OpKind::Write, &file, &path, page.as_mut_ptr(), 4096, block * 4096);
+                calls.fdatasync(&file);
+            }
+        })
+    };
+    let delayed = commit(Some(Duration::from_millis(12)));
+    assert_eq!(delayed.objections(), [("latency_origin", CheckOutcome::Suspect)], "{}", delayed.report());
+    delayed.assert_listed("a library delays each `fdatasync` by 12 ms", &["latency_origin"]);
+    let honest = commit(None);
+    assert_eq!(honest.objections(), [], "{}", honest.report());
+    honest.assert_listed("the same commits without the library", &[]);
+}
+
 /// No other process uses this disk, so the verdict itself can be asserted.
 #[test]
 fn correct_runs_on_a_private_disk_are_supported() {

@@ -459,6 +459,8 @@ pub struct Calls {
     pub is_sampled: bool,
     /// Delays every such transfer by that time before the call, as a library between program and kernel can.
     pub delay: Option<(u64, Duration)>,
+    /// What each sync call is delayed by, before it reaches the kernel.
+    pub sync_delay: Option<Duration>,
 }
 
 fn monotonic_ns() -> u64 {
@@ -547,6 +549,7 @@ impl Calls {
         let window = self.open_window();
         let issued_ns = monotonic_ns();
         let at = Instant::now();
+        self.sync_delay.into_iter().for_each(std::thread::sleep);
         file.sync_data().expect("fdatasync");
         let record = self.syncs.get_or_insert_with(|| op(OpKind::Sync, 0, 0, 0));
         record.io_count += 1;
@@ -644,7 +647,7 @@ fn staged(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Phase {
     // Some milliseconds in which no other process needs the processor.
     assert!(observation.cost_ns < 20 * SECOND_NS, "watching took {} ns", observation.cost_ns);
     // A task that waits for a processor may be the cause of any delay, except of one that is staged.
-    if calls.delay.is_some() {
+    if calls.delay.is_some() || calls.sync_delay.is_some() {
         observation.cpu_pressure_share = None;
     }
     // Steal of the hypervisor is not under test here.

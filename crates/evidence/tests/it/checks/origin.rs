@@ -193,7 +193,7 @@ fn what_waits_outside_of_the_disk_by_design_is_not_judged() {
         NotSeen,
         "Fewer than 30",
     );
-    Phase::honest_log().judge().assert(CHECK, NotApplicable, "no direct transfers");
+    Phase::honest_log().judge().assert(CHECK, NotSeen, "Requests were not traced");
     let mut parallel = Phase::honest_writes();
     parallel.jobs[0].workers = 4;
     parallel.jobs[0].files[0].prepare = Prepare::UseExisting;
