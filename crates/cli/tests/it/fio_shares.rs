@@ -92,6 +92,7 @@ fn files_get_the_shares_of_fios_distributions() {
             "zipf:1.2:0",
             "zipf:0.8:0.3",
             "zipf:1.1:0.5",
+            "zipf:0:0",
             "pareto:0.2:0",
             "pareto:0.4:0.3",
             "normal:20",

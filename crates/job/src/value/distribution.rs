@@ -48,8 +48,8 @@ pub(super) fn read_distribution(text: &str) -> Result<Distribution, String> {
         "random" | "uniform" if parameter.is_none() => Ok(Distribution::Uniform),
         "random" | "uniform" => Err("`random` takes no number".into()),
         "zipf" => match number(Some(1.1))? {
-            theta if theta > 0.0 && theta <= 100.0 => Ok(Distribution::Zipf { theta, center: center()? }),
-            theta => Err(format!("zipf's exponent is above 0 and at most 100, not {theta}")),
+            theta if theta >= 0.0 => Ok(Distribution::Zipf { theta, center: center()? }),
+            theta => Err(format!("zipf's exponent is not below 0: {theta}")),
         },
         "pareto" => match number(Some(0.2))? {
             h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h, center: center()? }),
@@ -207,7 +207,7 @@ mod tests {
     fn distributions_report_the_number_out_of_bounds() {
         assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
-        for text in ["zipf:1.1:0.3", "pareto:0.2:0.5", "normal:10:0", "zipf:1.1:1"] {
+        for text in ["zipf:1.1:0.3", "pareto:0.2:0.5", "normal:10:0", "zipf:1.1:1", "zipf:0", "zipf:200"] {
             assert_eq!(canonical(ValueKind::Distribution, text), Ok(text.into()));
         }
         assert_eq!(canonical(ValueKind::Distribution, "zipf:1.2:-1"), Ok("zipf:1.2".into()));
@@ -221,7 +221,7 @@ mod tests {
         for text in ["zoned:60/10:40/90:0/", "zoned:100/:/20", "zoned:60/:40/100"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }
-        for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
+        for text in ["zipf:-1", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }
     }
@@ -274,13 +274,16 @@ mod tests {
     #[test]
     fn files_are_chosen_by_a_word_or_drawn_by_a_distribution() {
         let read = |text: &str| canonical(ValueKind::FileSelection, text);
-        for text in ["roundrobin", "sequential", "random", "zipf:1.2", "pareto:0.2:0.5", "normal:20", "normal:5:0.1"] {
+        for text in
+            ["roundrobin", "sequential", "random", "zipf:1.2", "zipf:0", "pareto:0.2:0.5", "normal:20", "normal:5:0.1"]
+        {
             assert_eq!(read(text), Ok(text.into()));
         }
         assert_eq!(read("zipf"), Ok("zipf:1.1".into()));
         assert_eq!(read("pareto"), Ok("pareto:0.2".into()));
         assert_eq!(read("gauss:20"), Ok("normal:20".into()));
-        for text in ["", "round", "random:2", "zipf:0", "zipf:x", "pareto:1", "normal", "gauss:-1", "zoned:50/50:50/50"]
+        for text in
+            ["", "round", "random:2", "zipf:-1", "zipf:x", "pareto:1", "normal", "gauss:-1", "zoned:50/50:50/50"]
         {
             assert!(read(text).is_err(), "{text}");
         }

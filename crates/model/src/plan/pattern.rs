@@ -123,9 +123,9 @@ pub enum Order {
 pub enum Distribution {
     /// All blocks equally often.
     Uniform,
-    /// Zipf with exponent `theta` > 0; the popular blocks are scattered over the region.
+    /// Zipf with exponent `theta`; the popular blocks are scattered over the region.
     Zipf {
-        /// Exponent, above 0: the block of popularity rank k has a share in proportion to 1 / k^theta.
+        /// Exponent, 0 or above, of which 0 is uniform: the block of popularity rank k has a share in proportion to 1 / k^theta.
         theta: f64,
         /// Position of the most popular block in the region, from 0 to 1; `None`: scattered, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]

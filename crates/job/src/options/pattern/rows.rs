@@ -135,7 +135,7 @@ crate::option::rows! {
         .unit("name and number")
         .scope(&[Scope::ByLog])
         .summary("The distribution of random offsets over the blocks")
-        .detail("`random`: uniform. `zipf:1.1`: exponent above 0. `pareto:0.2`: 80 % of the I/O to about 20 % \
+        .detail("`random`: uniform. `zipf:1.1`: exponent (0 is uniform). `pareto:0.2`: 80 % of the I/O to about 20 % \
                  of the blocks. `normal:20`: around the middle, deviation in percent of the region. A second \
                  number is the centre, from 0 to 1 (`zipf:1.1:0.3`): the most popular block, or the middle of \
                  `normal`, is at this part of the region. `zoned:60/10:40/90`: percent of the I/O / percent of \
