@@ -369,8 +369,12 @@ fn translate_seed(text: &str) -> Result<u64, String> {
 /// Returns a delay; a range is drawn from by the seed.
 fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
     const SECOND: u64 = 1_000_000_000;
-    let Some((low_text, high_text)) = text.split_once('-') else { return read_time_ns(text, SECOND) };
+    // As in fio, the first of these that the text has separates a range; a third number is of no effect.
+    let separator = [',', ':', '-'].into_iter().find(|separator| text.contains(*separator));
+    let mut parts = separator.map_or(vec![text], |separator| text.split(separator).collect()).into_iter();
+    let low_text = parts.next().unwrap_or_default();
     let low = read_time_ns(low_text, SECOND)?;
+    let Some(high_text) = parts.next().filter(|text| !text.is_empty()) else { return Ok(low) };
     let high = read_time_ns(high_text, SECOND)
         .map_err(|bad| BadValue { at: bad.at.start + low_text.len() + 1..bad.at.end + low_text.len() + 1, ..bad })?;
     let (low, high) = (low.min(high), low.max(high));

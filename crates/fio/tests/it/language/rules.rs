@@ -280,7 +280,9 @@ fn fios_units_apply_and_ignored_text_after_a_number_is_refused() {
     assert_eq!(of("--rate=4k --kb_base=1000", "rate"), of("--rate=4096", "rate"));
     assert_eq!(of("--kb_base=1000 --rate=4k --kb_base=1024", "rate"), of("--rate=4000", "rate"));
     assert_eq!(of("--thinktime=50", "thinktime"), "50us");
-    assert_eq!(of("--startdelay=2-2", "startdelay"), "2s");
+    for delay in ["2-2", "2:2", "2s,2s", "2000ms:", "2:2:5"] {
+        assert_eq!(of(&format!("--startdelay={delay}"), "startdelay"), "2s", "{delay}");
+    }
     assert_eq!(of("--cpumask=5", "cpus_allowed"), "0,2");
     assert_eq!(of("--bs=4096B", "bs"), "4k");
 }
