@@ -68,10 +68,16 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
     (value.is_finite() && (0.0..=9.0e18).contains(&value)).then_some(whole as u64)
 }
 
+/// Returns where a number begins, and the text from there on, without blanks and the sign of a positive number.
+fn without_sign(text: &str) -> (usize, &str) {
+    let begin = text.trim_start();
+    let begin = begin.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(begin);
+    (text.len() - begin.len(), begin.trim_end())
+}
+
 /// Reads a number with fio's suffixes.
 pub(super) fn read_number(text: &str, base: KbBase) -> Result<u64, BadValue> {
-    let lead = text.len() - text.trim_start().len();
-    let trimmed = text.trim();
+    let (lead, trimmed) = without_sign(text);
     let (number, suffix) = split_number(trimmed);
     let suffix_at = lead + number.len()..lead + trimmed.len();
     if number.is_empty() {
@@ -123,8 +129,7 @@ pub(super) fn read_size(text: &str, base: KbBase) -> Result<u64, BadValue> {
 
 /// Reads a time as nanoseconds; a bare number counts units of `bare_ns`.
 pub(super) fn read_time_ns(text: &str, bare_ns: u64) -> Result<u64, BadValue> {
-    let lead = text.len() - text.trim_start().len();
-    let trimmed = text.trim();
+    let (lead, trimmed) = without_sign(text);
     let (number, unit) = split_number(trimmed);
     if number.is_empty() {
         return Err(BadValue::whole(format!("`{text}` is not a time, such as `30s` or `100ms`"), text));

@@ -283,6 +283,10 @@ fn fios_units_apply_and_ignored_text_after_a_number_is_refused() {
     for delay in ["2-2", "2:2", "2s,2s", "2000ms:", "2:2:5"] {
         assert_eq!(of(&format!("--startdelay={delay}"), "startdelay"), "2s", "{delay}");
     }
+    for (option, expected) in [("runtime", "4s"), ("bs", "4k"), ("offset", "4k"), ("loops", "4"), ("size", "4k")] {
+        let unit = expected.trim_start_matches('4');
+        assert_eq!(of(&format!("--{option}=+4{unit}"), option), expected);
+    }
     assert_eq!(of("--cpumask=5", "cpus_allowed"), "0,2");
     assert_eq!(of("--bs=4096B", "bs"), "4k");
 }
