@@ -208,7 +208,9 @@ fn a_percentile_of_0_is_left_out_with_a_warning() {
 #[test]
 fn a_section_with_text_after_its_bracket_has_fios_name() {
     let sandbox = Sandbox::new();
-    for (header, name) in [("[a]b", "a]"), ("[a]]", "a]"), ("[a]bc", "a]b"), ("[a] # b", "a"), ("[é]ü", "é]")] {
+    for (header, name) in
+        [("[a]b", "a]"), ("[a]]", "a]"), ("[a]bc", "a]b"), ("[a] # b", "a"), ("[é]ü", "é]"), ("[bs=64K", "bs=64")]
+    {
         fs::write(sandbox.path("job.fio"), format!("[global]x\nsize=4k\n{header}\nrw=write\nfilename=f\n"))
             .expect("a file");
         let ran = sandbox.fio("--output-format=json job.fio");

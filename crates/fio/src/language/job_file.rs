@@ -157,12 +157,13 @@ impl Reader<'_> {
                 let at = line.position(line.text.len() - option.len()..line.text.len());
                 self.problems.add(Refused::SectionLine, at, message, Refused::SectionLine.hint());
             }
-            None => {
+            // (`[global` would be a job of the name `globa`, with the options of all jobs.)
+            None if ["", "globa"].contains(&name) => {
                 let hint = Some("write `[name]`".to_owned());
                 self.problems.add(Refused::SectionLine, line.all(), "a section's name has no closing bracket", hint);
             }
-            Some(after) => {
-                if !after.is_empty() {
+            after => {
+                if after != Some("") {
                     let text = line.text;
                     self.problems
                         .warn(format!("`{text}` is the section `{name}`, as in fio: its last character is left out"));

@@ -80,7 +80,7 @@ refusals! {
     // Job files and the command line.
     NoJob: "a command line or a job file without a job", "fio refuses it, too", "give a job file, or `--name=JOB` and its options";
     NoName: "an empty `name`", "a job has a name", "write the job's name: `name=JOB`";
-    SectionLine: "a line `[NAME` without its bracket, an option in the line of a section's name, and a name of more than 255 bytes", "fio loses the option", "write each option on its own line";
+    SectionLine: "a line `[global` or `[N` without its bracket, an option in the line of a section's name, and a name of more than 255 bytes", "fio loses the option or the name", "write each option on its own line";
     BeforeSection: "an option before the first section of a job file", "fio refuses it, too", "write `[global]` or `[JOB]` above it";
     Control: "a control character", "messages and results would hold it", "leave it out";
     Include: "an `include` that cannot be read, a file with sections that is included, and options after an `include` of a missing file", "fio reads only a part of the section then", "create the file, or leave it out";

@@ -43,7 +43,7 @@ fn in_a_file_kb_base_applies_to_its_whole_section() {
 #[test]
 fn errors_in_a_file_have_line_column_and_a_suggestion() {
     assert_eq!(
-        wrong_file("[a]\nsize=1m\nbfs=4k\n[b\n"),
+        wrong_file("[a]\nsize=1m\nbfs=4k\n[global\n"),
         "\
 error: `bfs` is not an option
  --> job.fio:3:1
@@ -54,8 +54,8 @@ error: `bfs` is not an option
 error: a section's name has no closing bracket
  --> job.fio:4:1
   |
-4 | [b
-  | ^^ write `[name]`
+4 | [global
+  | ^^^^^^^ write `[name]`
 "
     );
     let error = wrong_file("[a]\nsize = 1m\n  iodepth = 4kfoo\n");
@@ -70,6 +70,7 @@ error: a section's name has no closing bracket
     assert!(error.contains("a variable brings a control character"), "{error}");
     assert!(wrong_file("[a] x=1\n").contains("`x=1` follows a section's name"));
     assert!(wrong_file("[a]rw=read\n").contains("--> job.fio:1:4"));
+    assert!(wrong_file("[a\nsize=1m\n").contains("no closing bracket"), "no name is left");
     assert!(wrong_file("# nothing\n").contains("defines no job"));
     // An option of an engine that does not exist here is recognized, whether the engine is set before or after it.
     for file in ["[a]\nnfs_url=nfs://x/y\nioengine=nfs\n", "[a]\nioengine=nfs\nnfs_url=nfs://x/y\n"] {
