@@ -535,6 +535,7 @@ pub const DIFFERENCES: &[Difference] = &[
     aborted(&["io_submit_mode=offload", "verify_pattern"]),
     appended_mixed(&["rw=rw", "file_append=1", "io_size="]),
     appended_mixed(&["rw=rw", "file_append=1", "io_limit="]),
+    appended_mixed(&["rw=rw", "file_append=1", "loops=2"]),
     appended_sizes(&["rw=rand", "file_append=1", "bssplit"]),
     appended_sizes(&["rw=rand", "file_append=1", "bsrange"]),
     beyond_filesize(&["file_append=1", "filesize", "filename=a"]),
