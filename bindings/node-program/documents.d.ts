@@ -41,7 +41,7 @@ export interface AnsweredFigure {
   operation?: OpKind | null;
   /** Which figure of a run it is; `None` in other documents. */
   quantity?: Quantity | null;
-  /** Number of operations, pairs, samples or runs on which it rests. */
+  /** Number of operations, pairs, samples or runs on which it rests; 0 if the figures of a run are withheld. */
   sample_count: number;
   /** The unit of value, low and high: `1/s`, `B/s`, `ns`, `ratio`. */
   unit: string;
@@ -961,7 +961,7 @@ export interface FoundDetail {
   check: string;
   /** The loads of which the sentence is true, in the order of the record. */
   loads: Array<string>;
-  /** Its outcome in words: `suspect`, `contradicted`, `contradicted, accepted`. */
+  /** The word of a load with this finding alone: `not the disk`, `withheld`, `not the disk, accepted`. */
   outcome: string;
   /** The finding, with the values that were compared. */
   sentence: string;
@@ -973,6 +973,8 @@ export interface FoundLoad {
   brief: string;
   /** How much of the figure it can explain at most, in percent; `None` if unknown. */
   explained_percent?: number | null;
+  /** True if the load kept the rate that was set for it: the finding then explains the latencies of this share of its I/Os, and not its rate. */
+  is_of_latencies?: boolean;
   /** Name of the load, as the table prints it. */
   load: string;
 }
@@ -2063,7 +2065,7 @@ export interface Ruler {
 
 /** The answer of a run. */
 export interface RunAnswer {
-  /** How figures are shown in spite of the check that withholds them; `None` if none is withheld by one. */
+  /** How figures are shown in spite of the check that withholds them, and which are shown because it was accepted; `None` if neither is so. */
   accept_hint?: string | null;
   /** The answer to the question of `baseline`: whether the disk is as fast as it should be. `None` for other commands. */
   decision?: Decision | null;

@@ -56,7 +56,7 @@ pub(crate) fn outputs(command: Command) -> Command {
         .arg(output_file("prom", "Write gauges in Prometheus' text format, for node_exporter's textfile collector"))
         .arg(output_file(
             "junit",
-            "Write JUnit XML: a load is a test, a contradicted one a failure; so is a limit, a missed one a failure",
+            "Write JUnit XML: a load is a test, a withheld one a failure; so is a limit, a missed one a failure",
         ))
         .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }

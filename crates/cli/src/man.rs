@@ -129,7 +129,7 @@ fn closing(page: &mut Roff, command: &str) {
     section(page, "EXIT STATUS");
     for (code, meaning) in [
         ("0", "Done."),
-        ("1", "The run failed or was interrupted, its figures are contradicted, or a gate failed."),
+        ("1", "The run failed or was interrupted, its figures are withheld, or a gate failed."),
         ("2", "The request was refused or malformed; nothing was touched."),
         ("3", "A gate of `trueio compare` is undecided."),
     ] {

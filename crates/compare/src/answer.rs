@@ -83,7 +83,7 @@ fn contradiction(rounds: &[&[Sample]], side: usize) -> Option<String> {
     let checks: std::collections::BTreeSet<&str> =
         bad.iter().flat_map(|s| &s.objections).map(|objection| objection.check.as_str()).collect();
     let checks: Vec<&str> = checks.into_iter().collect();
-    Some(format!("{} of {} slices are contradicted by {}", bad.len(), rounds.len(), checks.join(", ")))
+    Some(format!("{} of {} slices are withheld because of {}", bad.len(), rounds.len(), checks.join(", ")))
 }
 
 /// The conclusion that a decision on a ratio is, for a metric.

@@ -231,7 +231,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         sample.objections.iter().map(|found| format!("{}: {}", found.check, found.sentence)).collect();
     let mut objection = (phase.verdict == Verdict::Contradicted).then(|| {
         let names: Vec<&str> = sample.objections.iter().map(|found| found.check.as_str()).collect();
-        format!("the figures of `{name}` are contradicted by {}", names.join(", "))
+        format!("the figures of `{name}` are withheld because of {}", names.join(", "))
     });
     if let Outcome::Failed { reason } = &phase.outcome {
         objection.get_or_insert_with(|| format!("`{name}` failed: {reason}"));

@@ -40,7 +40,8 @@ pub struct RunAnswer {
     /// What the evidence levels of the loads mean, and what would raise the lowest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<String>,
-    /// How figures are shown in spite of the check that withholds them; `None` if none is withheld by one.
+    /// How figures are shown in spite of the check that withholds them, and which are shown because it was accepted; `None` if neither
+    /// is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_hint: Option<String>,
     /// What could not be checked, one sentence a check, with the loads if not all.
@@ -82,9 +83,9 @@ impl AnsweredPhase {
     /// Judges a phase.
     pub fn of(phase: &PhaseRecord) -> Self {
         let verdict = Mark::of(phase.verdict, &phase.checks);
-        let first = worst(&phase.checks);
-        let others =
-            phase.checks.iter().filter(|check| check.objects() && first.is_none_or(|it| !std::ptr::eq(it, *check)));
+        let checks = shown_checks(phase);
+        let first = worst(&checks);
+        let others = checks.iter().filter(|check| check.objects() && first.is_none_or(|it| !std::ptr::eq(it, *check)));
         Self {
             phase: phase.name.clone(),
             verdict,
@@ -92,7 +93,7 @@ impl AnsweredPhase {
             level: phase.level,
             is_shown: verdict.is_shown(),
             objections: first.into_iter().chain(others).map(Objection::of).collect(),
-            checks: phase.checks.clone(),
+            checks,
         }
     }
 
@@ -112,6 +113,14 @@ impl AnsweredPhase {
             Some(first) => first.brief.clone(),
             None => "the record does not contain the check that found it".to_owned(),
         }
+    }
+}
+
+/// Returns the checks of a phase as readers see them: of figures that are withheld, without the values ([`Check::of_withheld`]).
+pub fn shown_checks(phase: &PhaseRecord) -> Vec<Check> {
+    match Mark::of(phase.verdict, &phase.checks).is_shown() {
+        true => phase.checks.clone(),
+        false => phase.checks.iter().map(Check::of_withheld).collect(),
     }
 }
 
@@ -275,7 +284,7 @@ pub struct AnsweredFigure {
     /// The upper end of that interval; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Number of operations, pairs, samples or runs on which it rests.
+    /// Number of operations, pairs, samples or runs on which it rests; 0 if the figures of a run are withheld.
     pub sample_count: u64,
     /// Its mark: how far it can be trusted.
     pub verdict: Mark,
@@ -385,7 +394,7 @@ pub struct AnsweredFinding {
 pub struct FoundDetail {
     /// The check's name.
     pub check: String,
-    /// Its outcome in words: `suspect`, `contradicted`, `contradicted, accepted`.
+    /// The word of a load with this finding alone: `not the disk`, `withheld`, `not the disk, accepted`.
     pub outcome: String,
     /// The loads of which the sentence is true, in the order of the record.
     pub loads: Vec<String>,
@@ -403,6 +412,10 @@ pub struct FoundLoad {
     /// How much of the figure it can explain at most, in percent; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained_percent: Option<u8>,
+    /// True if the load kept the rate that was set for it: the finding then explains the latencies of this share of its I/Os, and not
+    /// its rate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_latencies: bool,
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Verdicts, and the checks on which they are based.
 
+mod withheld;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -234,6 +236,19 @@ impl Check {
     /// Returns true if the finding makes the figures doubtful or contradicts them, also if that was accepted.
     pub fn objects(&self) -> bool {
         matches!(self.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted)
+    }
+
+    /// Returns the check of a load whose figures are withheld, as readers see it: without the values that were compared, and with `x` in
+    /// place of each latency and rate in its words. The record keeps them.
+    #[must_use]
+    pub fn of_withheld(&self) -> Self {
+        Self {
+            expected: String::new(),
+            found: String::new(),
+            sentence: withheld::without_figures(&self.name, &self.sentence),
+            brief: withheld::without_figures(&self.name, &self.brief),
+            ..self.clone()
+        }
     }
 
     /// Returns true if a counter that changes only with I/O on the disk agrees with the figures.

@@ -59,7 +59,7 @@ mod zones;
 
 pub use answer::{
     AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, DocumentAnswer, FoundDetail, FoundLoad, Ground,
-    Objection, Quantity, RunAnswer, Statement, StatementKind,
+    Objection, Quantity, RunAnswer, Statement, StatementKind, shown_checks,
 };
 pub use capacity::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,

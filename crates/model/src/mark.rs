@@ -22,7 +22,8 @@ pub enum Mark {
     /// The figures describe something else: memory, a hole, a limit, a link, missing flushes. They are shown.
     #[serde(rename = "not the disk")]
     NotTheDisk,
-    /// A counter contradicts the figures: no output shows them.
+    /// A counter contradicts the figures: no output shows rate, latencies or number of I/Os, nor sentences that contain them. The checks
+    /// of the record have them.
     Withheld,
     /// I/Os failed, or blocks did not read back as written: no output shows the figures.
     Failed,
@@ -182,10 +183,12 @@ pub fn is_reason(check: &str) -> bool {
 
 /// Returns the words for a load with this verdict and these findings: `disturbed: dd wrote 335 MiB`.
 pub fn finding_words(verdict: Verdict, checks: &[Check]) -> String {
-    let word = Mark::of(verdict, checks).word();
-    match worst(checks).filter(|_| verdict >= Verdict::Suspect) {
-        Some(check) if !check.brief.is_empty() => format!("{word}: {}", check.brief),
-        _ => word.to_owned(),
+    let mark = Mark::of(verdict, checks);
+    let worst = worst(checks).filter(|_| verdict >= Verdict::Suspect);
+    let brief = worst.map(|check| if mark.is_shown() { check.brief.clone() } else { check.of_withheld().brief });
+    match brief {
+        Some(brief) if !brief.is_empty() => format!("{}: {brief}", mark.word()),
+        _ => mark.word().to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::verdicts::{Mark, Reason, accept_hint, conclusion, levels, mark, reaso
 use crate::words::{MEMORY_LATENCY, not_seen, notes};
 use trueio_model::{
     AnsweredFigure, AnsweredFinding, AnsweredPhase, Decision, Estimate, FoundDetail, FoundLoad, OpKind, PhaseRecord,
-    Quantity, RunAnswer, RunRecord, Statement, StatementKind, Verdict, units, worst,
+    Quantity, RunAnswer, RunRecord, Statement, StatementKind, Verdict, shown_checks, units, worst,
 };
 
 /// Answers a record. `past` are earlier runs of the same device, in any order.
@@ -36,7 +36,7 @@ pub(crate) fn answer_of(record: &RunRecord, rows: &[Row], standing: &Standing) -
         decision,
         headline,
         phases: record.phases.iter().map(AnsweredPhase::of).collect(),
-        limits: judged(record, &figures, &findings),
+        limits: judged(record, rows, &figures, &findings),
         figures,
         statements: statements(record, rows, standing),
         findings,
@@ -82,7 +82,7 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
         unit: quantity.unit().to_owned(),
         low,
         high,
-        sample_count: row.io_count,
+        sample_count: row.shown_io_count().unwrap_or(0),
         verdict: mark(phase),
         cause: cause(phase),
         is_shown: !row.is_withheld,
@@ -124,7 +124,8 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
 
 /// Returns why a phase is not confirmed, in a few words.
 fn cause(phase: &PhaseRecord) -> String {
-    let found = worst(&phase.checks).filter(|_| phase.verdict >= Verdict::Suspect);
+    let checks = shown_checks(phase);
+    let found = worst(&checks).filter(|_| phase.verdict >= Verdict::Suspect);
     found.map_or_else(String::new, |check| check.brief.clone())
 }
 

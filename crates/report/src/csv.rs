@@ -4,14 +4,16 @@
 //! (OWASP, "CSV Injection").
 
 use crate::answer::answer;
+use crate::study::row_mark;
 use crate::summary::summary;
 use crate::text::clean;
+use crate::trend::point_mark;
 use std::borrow::Cow;
 use trueio_model::{Comparison, Metric, RunRecord, StudyRecord, Trend};
 
 /// Formats a record: one line per operation of each job.
 pub(crate) fn record(record: &RunRecord) -> String {
-    const HEADER: [&str; 20] = [
+    const HEADER: [&str; 19] = [
         "run_id",
         "started_at",
         "kind",
@@ -29,7 +31,6 @@ pub(crate) fn record(record: &RunRecord) -> String {
         "latency_ns_max",
         "cpu_ns_per_io",
         "verdict",
-        "word",
         "level",
         "finding",
     ];
@@ -48,7 +49,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
             phase.name.clone(),
             job.name.clone(),
             row.op.to_string(),
-            row.io_count.to_string(),
+            optional(row.shown_io_count()),
             row.error_count.to_string(),
             job.elapsed_ns.to_string(),
             optional(row.bytes_per_s),
@@ -58,7 +59,6 @@ pub(crate) fn record(record: &RunRecord) -> String {
             p999,
             optional(row.latency_ns_max),
             optional(row.cpu_ns_per_io),
-            phase.verdict.to_string(),
             judgement.verdict.word().to_owned(),
             phase.level.to_string(),
             finding.unwrap_or_default(),
@@ -139,7 +139,7 @@ pub(crate) fn study(study: &StudyRecord) -> String {
             }
             for figure in &row.figures {
                 let mut cells = head(figure.op, figure.metric.name(), figure.statistic.name(), "here");
-                let verdict = row.verdict.map_or_else(String::new, |verdict| verdict.to_string());
+                let verdict = row.verdict.map_or_else(String::new, |_| row_mark(row).word().to_owned());
                 cells.extend([
                     figure.value.to_string(),
                     optional(figure.interval.map(|i| i.0)),
@@ -169,7 +169,7 @@ pub(crate) fn trend(trend: &Trend) -> String {
                 point.run.run_id.clone(),
                 point.run.started_at.clone(),
                 point.value.to_string(),
-                point.verdict.map_or_else(String::new, |verdict| verdict.to_string()),
+                point.verdict.map_or_else(String::new, |_| point_mark(point).word().to_owned()),
                 point.words.clone(),
             ]);
         }

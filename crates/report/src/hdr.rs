@@ -47,7 +47,7 @@ pub fn hdr(
 
 /// Formats all latencies of a record as one log: a line for each phase, job, operation and kind of latency
 /// with values, tagged `job:operation:lat` (also `slat`, `clat`, `lat-from-intended`). A read of `randread 4k
-/// q32` is `randread_4k_q32:read:lat`. A contradicted phase is omitted; a comment gives the reason.
+/// q32` is `randread_4k_q32:read:lat`. A phase whose figures are withheld is omitted; a comment gives the reason.
 ///
 /// # Errors
 /// [`HdrError`] if a count is beyond 2^63.
@@ -78,7 +78,7 @@ pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
         let contradicts = |found: &&Objection| found.outcome == CheckOutcome::Contradicted && !found.is_accepted;
         let found = judgement.objections.iter().filter(contradicts);
         let reasons: Vec<String> = found.map(|found| format!("{}: {}", found.check, found.sentence)).collect();
-        comments.push(format!("{} is left out, contradicted by {}", phase.name, reasons.join(" ")));
+        comments.push(format!("{} is left out, {} by {}", phase.name, judgement.verdict.word(), reasons.join(" ")));
     }
     write_log(record.started_unix_s, &comments, lines)
 }

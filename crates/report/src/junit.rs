@@ -11,7 +11,9 @@ use crate::limits::limit_line;
 use crate::study::{row_mark, row_objections};
 use crate::text::escaped_xml;
 use crate::verdicts::Mark;
-use trueio_model::{LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries};
+use trueio_model::{
+    JudgedLimit, LimitOutcome, Objection, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries,
+};
 
 /// A test case.
 pub(crate) struct Case {
@@ -85,10 +87,7 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
         Case { name: judgement.phase.clone(), result: judged(judgement.verdict, &words), out: words, seconds }
     });
     let limits = answer.limits.iter().map(|limit| Case {
-        name: match limit.load.as_str() {
-            "" => limit.condition.clone(),
-            load => format!("{load}: {}", limit.condition),
-        },
+        name: limit_name(limit, &answer.limits),
         result: match limit.outcome {
             LimitOutcome::Met => CaseResult::Passed,
             LimitOutcome::Missed => CaseResult::Failed(limit.sentence.clone()),
@@ -102,6 +101,21 @@ pub(crate) fn record_junit(record: &RunRecord) -> String {
     let cases: Vec<Case> = cases.chain(limits).chain(unfinished("the run", &record.outcome)).collect();
     let suite = format!("{} {}", record.tool.name, record.kind);
     document(&suite, &record.kind, Some(&record.started_at), &cases)
+}
+
+/// Returns the name of a limit's case: its load once, and the operation if the limit concerns several of the load.
+fn limit_name(limit: &JudgedLimit, all: &[JudgedLimit]) -> String {
+    let names_load = limit.condition.split_once(':').is_some_and(|(name, _)| name.trim() == limit.load);
+    let mut name = match limit.load.as_str() {
+        "" => limit.condition.clone(),
+        _ if names_load => limit.condition.clone(),
+        load => format!("{load}: {}", limit.condition),
+    };
+    let is_same = |other: &&JudgedLimit| (&other.load, &other.condition) == (&limit.load, &limit.condition);
+    if let Some(operation) = limit.operation.filter(|_| all.iter().filter(is_same).count() > 1) {
+        name.push_str(&format!(" ({operation})"));
+    }
+    name
 }
 
 /// Formats the study.

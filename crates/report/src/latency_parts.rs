@@ -2,15 +2,17 @@
 //!
 //! Known for sampled direct transfers, sync calls and durable writes whose requests were traced (level E3).
 
+use crate::summary::name_of_phase;
 use crate::verdicts::mark;
 use trueio_model::{LatencyParts, OpKind, PartTimes, PhaseRecord, RunRecord, units};
 
 /// Returns one sentence per operation of each phase with a trace; none for contradicted phases.
 pub(crate) fn latency_parts(record: &RunRecord) -> Vec<String> {
-    let of = |phase: &PhaseRecord| -> Vec<String> {
-        phase_parts(phase).into_iter().map(|sentence| format!("{}: {sentence}", phase.name)).collect()
+    let of = |(index, phase): (usize, &PhaseRecord)| -> Vec<String> {
+        let name = name_of_phase(record, index);
+        phase_parts(phase).into_iter().map(|sentence| format!("{name}: {sentence}")).collect()
     };
-    record.phases.iter().flat_map(of).collect()
+    record.phases.iter().enumerate().flat_map(of).collect()
 }
 
 /// Returns the sentences of one phase.

@@ -12,6 +12,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod again;
 mod answer;
 mod badge;
 mod classes;
@@ -50,6 +51,7 @@ mod trend;
 mod verdicts;
 mod words;
 
+pub use again::Again;
 pub use answer::answer;
 pub use classes::{ClassFigure, ClassSource, DeviceClass, Trust, class_sources, classes_of};
 pub use comparison::{
@@ -89,6 +91,6 @@ pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, fitted, padded, width_of, wrap};
 pub use trend::{TrendError, parse_trend, trend_answer, trend_html, trend_json, trend_markdown, trend_terminal};
 pub use verdicts::{
-    Again, Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons,
-    reasons_of, row_words, worst,
+    Finding, Load, Mark, Reason, accept_hint, conclusion, mark, outcome_words, raise, reasons, reasons_of, row_words,
+    worst,
 };

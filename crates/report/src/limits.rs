@@ -7,9 +7,9 @@
 //! A rate that changes as slowly as the run lasts has no interval. Then the rates of eight equal parts of the run decide, if all of them are
 //! on one side of the limit: between them lies the figure. Cannot see: what is slower than the run.
 
-use crate::summary::shape_of;
+use crate::again::Again;
+use crate::summary::{Interval, Row, name_of, shape_of};
 use crate::text::figure;
-use crate::verdicts::again;
 use trueio_model::{
     AnsweredFigure, AnsweredFinding, JobPlan, JudgedLimit, Limit, LimitFigure, LimitOutcome, LimitUnit, LimitValue,
     Mark, OpKind, Plan, Quantity, Reference, ReferenceLoad, RunRecord, SeriesRow,
@@ -34,9 +34,14 @@ struct Measured {
 }
 
 /// Judges the limits of a record by the figures of its answer.
-pub(crate) fn judged(record: &RunRecord, figures: &[AnsweredFigure], findings: &[AnsweredFinding]) -> Vec<JudgedLimit> {
+pub(crate) fn judged(
+    record: &RunRecord,
+    rows: &[Row],
+    figures: &[AnsweredFigure],
+    findings: &[AnsweredFinding],
+) -> Vec<JudgedLimit> {
     let Some(set) = record.plan.limits.as_deref() else { return Vec::new() };
-    let judge = Judge { record, findings, reference: set.reference.as_ref() };
+    let judge = Judge { record, rows, findings, reference: set.reference.as_ref() };
     let mut all = Vec::new();
     for condition in &set.conditions {
         let limit = match Limit::parse(condition) {
@@ -137,6 +142,7 @@ fn sum(figures: &[&AnsweredFigure]) -> Option<Measured> {
 /// What limits are judged with.
 struct Judge<'a> {
     record: &'a RunRecord,
+    rows: &'a [Row],
     findings: &'a [AnsweredFinding],
     reference: Option<&'a Reference>,
 }
@@ -177,9 +183,17 @@ impl Judge<'_> {
                 LimitUnit::Time => "ns",
             }
             .to_owned(),
-            sentence: format!("{load}: {name} {found}"),
+            sentence: format!("{}: {name} {found}", self.name_of(load)),
             next_step,
         }
+    }
+
+    /// Returns the name of a load as the other sentences have it.
+    fn name_of(&self, load: &str) -> String {
+        let phases = self.record.phases.iter().enumerate();
+        let mut jobs = phases.flat_map(|(index, phase)| phase.jobs.iter().map(move |job| (index, job)));
+        jobs.find(|(_, job)| job.name == load)
+            .map_or_else(|| load.to_owned(), |(index, job)| name_of(self.record, index, job))
     }
 
     /// Returns true if a load has operations of several kinds.
@@ -204,7 +218,7 @@ impl Judge<'_> {
         let of_parts = if known.is_none() { self.rates_of_parts(limit, load, one.operation) } else { None };
         let interval = known.or(of_parts).ok_or_else(|| {
             let value = one.value.map_or_else(|| "is unknown".to_owned(), |value| unit.show(value));
-            (format!("{value} has no interval: the run is too short for one"), self.longer(load, 4.0))
+            (format!("{value} has no interval: the run is too short for one"), self.interval_step(limit, load, one))
         })?;
         let threshold = self.threshold(limit, load, unit)?;
         let ends = [threshold.low, threshold.high].map(|end| limit.sign.judge(interval, end));
@@ -216,8 +230,8 @@ impl Judge<'_> {
             LimitOutcome::Undecided => "may be on either side of".to_owned(),
         };
         let next_step = match outcome {
-            LimitOutcome::Undecided if of_parts.is_some() => self.longer(load, 4.0),
-            LimitOutcome::Undecided => self.next_step(load, one, interval, &threshold),
+            LimitOutcome::Undecided if of_parts.is_some() => self.interval_step(limit, load, one),
+            LimitOutcome::Undecided => self.next_step(limit, load, one, interval, &threshold),
             LimitOutcome::Met | LimitOutcome::Missed => String::new(),
         };
         let found = of_parts.map_or_else(
@@ -267,12 +281,13 @@ impl Judge<'_> {
             false if one.verdict == Mark::Withheld => format!("is withheld{because}"),
             false => format!("is withheld: {}{because}", one.verdict.word()),
         };
-        let finding = self.findings.iter().find(|finding| finding.loads.iter().any(|found| found.load == load));
+        let name = self.name_of(load);
+        let finding = self.findings.iter().find(|finding| finding.loads.iter().any(|found| found.load == name));
         let next_step = finding.map_or_else(
             || {
                 format!(
                     "measure a disk whose counters can be read (`trueio doctor` prints what is missing), then {}",
-                    again(self.record).words
+                    Again::of_record(self.record).words
                 )
             },
             |finding| finding.next_step.clone(),
@@ -320,9 +335,16 @@ impl Judge<'_> {
     }
 
     /// Returns what decides a limit that is within the interval.
-    fn next_step(&self, load: &str, one: &Measured, (low, high): (f64, f64), threshold: &Threshold) -> String {
+    fn next_step(
+        &self,
+        limit: &Limit,
+        load: &str,
+        one: &Measured,
+        (low, high): (f64, f64),
+        threshold: &Threshold,
+    ) -> String {
         let Some(value) = one.value.filter(|_| low.is_finite() && high.is_finite()) else {
-            return self.longer(load, 4.0);
+            return self.interval_step(limit, load, one);
         };
         if (threshold.low..=threshold.high).contains(&value) && threshold.low < threshold.high {
             // A stored record cannot be measured any longer.
@@ -336,25 +358,48 @@ impl Judge<'_> {
             (threshold.low - value, high - value)
         };
         // The width of an interval falls with the square root of the time; a fifth more is a reserve.
-        self.longer(load, 1.2 * (half / gap.max(f64::MIN_POSITIVE)).powi(2))
+        let factor = 1.2 * (half / gap.max(f64::MIN_POSITIVE)).powi(2);
+        self.longer(self.elapsed_ns(load) * factor.max(1.5), "for about")
     }
 
-    /// Returns the command that measures a load `factor` times as long.
-    fn longer(&self, load: &str, factor: f64) -> String {
+    /// Returns the longest measured time of a load, in nanoseconds.
+    fn elapsed_ns(&self, load: &str) -> f64 {
         let jobs = self.record.phases.iter().flat_map(|phase| &phase.jobs);
-        let elapsed_ns = jobs.filter(|job| job.name == load).map(|job| job.elapsed_ns).max().unwrap_or(0) as f64;
-        let wanted_ns = elapsed_ns * factor.max(1.5);
+        jobs.filter(|job| job.name == load).map(|job| job.elapsed_ns).max().unwrap_or(0) as f64
+    }
+
+    /// Returns the command that measures a figure without an interval for so long that it may have one: a lower bound, because how far
+    /// that interval is from the limit is unknown.
+    fn interval_step(&self, limit: &Limit, load: &str, one: &Measured) -> String {
+        let elapsed_ns = self.elapsed_ns(load);
+        let quantile = match limit.figure {
+            LimitFigure::Of(Quantity::P50) => Some(0),
+            LimitFigure::Of(Quantity::P99) => Some(1),
+            LimitFigure::Of(Quantity::P999) => Some(2),
+            _ => None,
+        };
+        let job_of = |row: &Row| self.record.phases.get(row.phase_index)?.jobs.get(row.job_index);
+        let is_it = |row: &&Row| Some(row.op) == one.operation && job_of(row).is_some_and(|job| job.name == load);
+        let missing_ns = self.rows.iter().filter(is_it).filter_map(|row| match row.intervals[quantile?] {
+            Interval::Needs(missing_ns) => Some(missing_ns),
+            _ => None,
+        });
+        let wanted_ns = elapsed_ns + missing_ns.max().unwrap_or(0) as f64;
+        self.longer(wanted_ns.max(elapsed_ns * 4.0), "for at least")
+    }
+
+    /// Returns the command that measures for a time.
+    fn longer(&self, wanted_ns: f64, how_long: &str) -> String {
         if wanted_ns.is_nan() || wanted_ns > RUNTIME_NS_MAX {
             return "an hour would not decide it, because the figure is at the limit: move the limit away from it"
                 .to_owned();
         }
         let seconds = (wanted_ns / 1e9).ceil().max(1.0);
-        let option = match self.record.kind.as_str() {
-            "baseline" => format!("--runtime {seconds}s"),
-            "fio" => format!("--runtime={seconds}s --time_based"),
-            _ => format!("--runtime {seconds}s --time-based"),
-        };
-        format!("measure longer: add `{option}`")
+        let again = Again::of_record(self.record);
+        match again.for_seconds(seconds) {
+            Some(command) => format!("measure {how_long} {seconds} s: {command}"),
+            None => format!("measure {how_long} {seconds} s: set the runtime of the load, then {}", again.words),
+        }
     }
 }
 
@@ -405,6 +450,42 @@ fn shown(one: &Measured, unit: LimitUnit) -> String {
 pub fn limit_line(limit: &JudgedLimit) -> String {
     let next = if limit.next_step.is_empty() { String::new() } else { format!(" → {}", limit.next_step) };
     format!("limit {}: {} [{}]{next}", limit.outcome.word(), limit.sentence, limit.condition)
+}
+
+/// Returns the lines of all limits for one screen, those with the worst outcome first. Each condition is there: each load that misses it or
+/// leaves it undecided has a line, and the loads that meet it share one, with the sentence of the load that is nearest to the limit.
+pub(crate) fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
+    let mut lines: Vec<(LimitOutcome, String)> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for limit in limits {
+        if seen.contains(&limit.condition.as_str()) {
+            continue;
+        }
+        seen.push(&limit.condition);
+        let (met, open): (Vec<&JudgedLimit>, Vec<&JudgedLimit>) = limits
+            .iter()
+            .filter(|one| one.condition == limit.condition)
+            .partition(|one| one.outcome == LimitOutcome::Met);
+        lines.extend(open.iter().map(|one| (one.outcome, limit_line(one))));
+        let nearest = met.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        lines.extend(nearest.map(|one| {
+            let line = limit_line(one);
+            let others = match met.len() - 1 {
+                0 => String::new(),
+                1 => "; 1 other figure is farther from it".to_owned(),
+                count => format!("; {count} other figures are farther from it"),
+            };
+            (one.outcome, line + &others)
+        }));
+    }
+    lines.sort_by_key(|(outcome, _)| std::cmp::Reverse(*outcome));
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns how far a figure is from its limit, as the logarithm of their ratio; infinite if one of them is unknown or zero.
+fn distance(limit: &JudgedLimit) -> f64 {
+    let ratio = limit.value.zip(limit.threshold).map(|(value, threshold)| (value / threshold).ln().abs());
+    ratio.filter(|distance| !distance.is_nan()).unwrap_or(f64::INFINITY)
 }
 
 /// A limit that a run cannot keep or miss.

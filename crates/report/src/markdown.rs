@@ -23,8 +23,8 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     }
     let answer = answer(record, past);
     out.push_str(&format!("**{}** {}", escaped(&answer.headline), escaped(&answer.evidence)));
-    let is_shown = |statement: &&Statement| matches!(statement.kind(), StatementKind::Class | StatementKind::PowerLoss);
-    for statement in answer.statements.iter().filter(is_shown) {
+    let is_limit = |statement: &&Statement| statement.kind() == StatementKind::Limit;
+    for statement in answer.statements.iter().filter(|statement| !is_limit(statement)) {
         out.push_str(&format!(" {}", escaped(statement.sentence())));
     }
     for limit in &answer.limits {
@@ -40,7 +40,7 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
         let ns = |value: Option<u64>| value.map_or_else(absent_latency, units::format_duration_ns);
         let [p50, p99, p999] = row.quantiles.map(|q| ns(q.map(|q| q.value_ns)));
         let mark = Badge::of(answer.phases[row.phase_index].verdict);
-        let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(" ({few})"));
+        let few = row.shown_io_count().and_then(few_ios).map_or_else(String::new, |few| format!(" ({few})"));
         out.push_str(&format!(
             "| {} | {} | {} | {p50} | {p99} | {p999} | {} | {} {} |\n",
             escaped(&row.label),
@@ -51,8 +51,10 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
             mark.word,
         ));
     }
-    if !answer.findings.is_empty() {
-        out.push('\n');
+    out.push('\n');
+    for limit in answer.statements.iter().filter(is_limit) {
+        let load = limit.rests_on().first().map_or("", |ground| ground.load.as_str());
+        out.push_str(&format!("- {}: {}\n", escaped(load), escaped(limit.sentence())));
     }
     for finding in &answer.findings {
         let mark = Badge::of(finding.verdict);

@@ -26,7 +26,7 @@ pub fn ranks_text(record: &RunRecord) -> String {
 pub(crate) fn ranks_within(record: &RunRecord, listed_max: usize) -> Vec<Item> {
     let Some(cluster) = &record.cluster else { return Vec::new() };
     let mut items: Vec<Item> =
-        cluster.phases.iter().map(|phase| (summary(phase), lines(cluster, phase, listed_max))).collect();
+        cluster.phases.iter().map(|phase| of_phase(record, cluster, phase, listed_max)).collect();
     let lost =
         cluster.lost.iter().map(|lost| format!("rank {} ({}): {}", lost.rank, clean(&lost.host), clean(&lost.reason)));
     let lost: Vec<String> = lost.collect();
@@ -37,6 +37,17 @@ pub(crate) fn ranks_within(record: &RunRecord, listed_max: usize) -> Vec<Item> {
         ));
     }
     items
+}
+
+/// Returns the figures of a phase; if they are withheld, that they are.
+fn of_phase(record: &RunRecord, cluster: &ClusterRecord, phase: &ClusterPhase, listed_max: usize) -> Item {
+    let is_of = |known: &&trueio_model::PhaseRecord| known.name == phase.name && !mark(known).is_shown();
+    match record.phases.iter().find(is_of) {
+        Some(_) => {
+            (format!("{}: the figures of {} ranks are withheld", clean(&phase.name), phase.ranks.len()), Vec::new())
+        }
+        None => (summary(phase), lines(cluster, phase, listed_max)),
+    }
 }
 
 /// The rate of a rank over its own time: bytes a second, or operations a second if it transferred nothing.
@@ -112,7 +123,9 @@ fn line(cluster: &ClusterRecord, phase: &ClusterPhase, span: &RankSpan) -> Strin
     own.iter().flat_map(|own| &own.jobs).flat_map(|job| &job.ops).for_each(|op| {
         let _ = all.checked_merge(&op.latency.total);
     });
+    let is_shown = own.is_none_or(|own| mark(own).is_shown());
     let p99 = quantile(&all, 0.99)
+        .filter(|_| is_shown)
         .map_or_else(String::new, |p99| format!(", p99 {}", units::format_duration_ns(p99.value_ns)));
     let verdict = own.map_or_else(String::new, |own| format!(", {} {}", mark(own).word(), own.level));
     let clock = if span.rank == 0 {
@@ -124,7 +137,7 @@ fn line(cluster: &ClusterRecord, phase: &ClusterPhase, span: &RankSpan) -> Strin
         "rank {} ({}): {}{p99}{verdict}; began {} µs after the agreed start, {clock}",
         span.rank,
         known.map_or_else(String::new, |known| clean(&known.host).into_owned()),
-        rate_text(span.byte_count > 0, rate(span)),
+        if is_shown { rate_text(span.byte_count > 0, rate(span)) } else { "x".to_owned() },
         figure(span.begin_ns as f64 / 1e3),
     )
 }

@@ -26,16 +26,15 @@ pub use live::{Current, current_line, remaining_line};
 use crate::answer::answer;
 use crate::course::course;
 use crate::layout::{Page, Paint, Style};
-use crate::limits::limit_line;
+use crate::limits::limit_lines;
 use crate::ranks::ranks_within;
 use crate::standing::PastRun;
-use crate::summary::{Row, commits, plan_of, shape_of, summary};
+use crate::summary::{Row, UNNAMED, commits, name_of, plan_of, shape_of, summary};
 use crate::text::{clean, few_ios, fitted, padded, width_of, wrap};
 use crate::verdicts::Mark;
-use std::cmp::Reverse;
 use trueio_model::{
-    AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, JudgedLimit, LimitOutcome, OpKind, RunAnswer,
-    RunRecord, SeriesRow, StatementKind, units,
+    AnsweredFinding, AnsweredPhase, Decision, JobPlan, JobRecord, OpKind, RunAnswer, RunRecord, SeriesRow,
+    StatementKind, units,
 };
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -215,7 +214,6 @@ fn lines(record: &RunRecord, unicode: bool) -> Vec<Line> {
 impl Line {
     fn of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&Row], unicode: bool) -> Self {
         let phase = &record.phases[phase_index];
-        let plan = plan_of(record, phase_index, job);
         let judgement = AnsweredPhase::of(phase);
         let mark = judgement.verdict;
         let shown = figure_of(record, phase_index, job, rows);
@@ -226,7 +224,7 @@ impl Line {
         let words = format!("{} {}", mark.symbol(), judgement.words);
         Self {
             phase_index,
-            name: clean(&plan.map_or_else(|| job.name.clone(), |plan| load_words(plan).0)).into_owned(),
+            name: clean(&name_of(record, phase_index, job)).into_owned(),
             figure: if is_withheld { "x".to_owned() } else { shown.text },
             spark: if is_withheld { String::new() } else { spark(&job.series, shown.is_bytes, unicode) },
             p99: match p99_ns {
@@ -283,7 +281,7 @@ fn figure_of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&R
 /// Returns the name of a planned load as the user typed it, of a single job without a name its shape; and whether its figure will
 /// be bandwidth.
 pub fn load_words(plan: &JobPlan) -> (String, bool) {
-    let name = if plan.name == "job" { shape_of(plan) } else { plan.name.clone() };
+    let name = if plan.name == UNNAMED { shape_of(plan) } else { plan.name.clone() };
     let sizes = &plan.pattern;
     let longest = sizes.read_sizes.max_bytes().max(sizes.write_sizes.max_bytes());
     (name, longest >= LARGE_BYTES && !commits(plan))
@@ -386,10 +384,10 @@ fn tail(answer: &RunAnswer, style: &Style, details: &str, left: usize) -> String
     let sentences = [
         (0, Some(answer.evidence.clone())),
         (1, stated(StatementKind::PowerLoss)),
-        (2, stated(StatementKind::Class)),
-        (3, stated(StatementKind::Past)),
-        (5, stated(StatementKind::Limit)),
-        (4, stated(StatementKind::Database)),
+        (1, stated(StatementKind::Class)),
+        (2, stated(StatementKind::Past)),
+        (4, stated(StatementKind::Limit)),
+        (3, stated(StatementKind::Database)),
         (1, answer.accept_hint.clone()),
         (0, Some(format!("Details: {details}"))),
     ];
@@ -401,24 +399,7 @@ fn tail(answer: &RunAnswer, style: &Style, details: &str, left: usize) -> String
         page.out
     };
     let fits = |most: &u8| rendered(*most).lines().count() <= left;
-    rendered((1..=5).rev().find(fits).unwrap_or(1))
-}
-
-/// Limits that are printed whole on one screen.
-const LIMITS_MAX: usize = 4;
-
-/// Returns the limits that are not met, the missed ones first, and how many are met and left out.
-fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
-    let mut open: Vec<&JudgedLimit> = limits.iter().filter(|limit| limit.outcome != LimitOutcome::Met).collect();
-    open.sort_by_key(|limit| Reverse(limit.outcome));
-    let mut lines: Vec<String> = open.iter().take(LIMITS_MAX).map(|limit| limit_line(limit)).collect();
-    if open.len() > LIMITS_MAX {
-        lines.push(format!("{} more limits are not met, see the details.", open.len() - LIMITS_MAX));
-    }
-    if limits.len() > open.len() {
-        lines.push(format!("Limits met: {} of {}.", limits.len() - open.len(), limits.len()));
-    }
-    lines
+    rendered((1..=4).rev().find(fits).unwrap_or(1))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use crate::classes::ClassFigure;
 use crate::powercut::power_loss_sentence;
 use crate::standing::{PastValues, Placement, Standing, joined};
-use crate::summary::{Row, plan_of};
+use crate::summary::{Row, name_of_phase, plan_of};
 use crate::text::counted;
 use crate::verdicts::mark;
 use crate::words::percentile_name;
@@ -36,7 +36,7 @@ pub(crate) fn statements(record: &RunRecord, rows: &[Row], standing: &Standing) 
 /// Returns the load of a phase, as a statement rests on it.
 pub(crate) fn ground(record: &RunRecord, phase_index: usize) -> Ground {
     let phase = &record.phases[phase_index];
-    Ground { load: phase.name.clone(), verdict: mark(phase) }
+    Ground { load: name_of_phase(record, phase_index), verdict: mark(phase) }
 }
 
 fn grounds(record: &RunRecord, placements: &[&Placement]) -> Vec<Ground> {

@@ -97,6 +97,11 @@ impl Row {
         self.is_withheld || self.has_memory_latency
     }
 
+    /// Returns the number of operations, unless it is withheld with the rate, which follows from it.
+    pub fn shown_io_count(&self) -> Option<u64> {
+        (!self.is_withheld).then_some(self.io_count)
+    }
+
     /// Returns what stands in place of the maximum: `x` if latencies are withheld.
     pub(crate) fn absent_max(&self) -> String {
         if self.withholds_latencies() { "x".to_owned() } else { String::new() }
@@ -150,6 +155,7 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
         let is_withheld = !mark(phase).is_shown();
         let mut cpu_ns_per_io = cpu_ns_per_io(phase).filter(|_| !is_withheld);
         for (job_index, job) in phase.jobs.iter().enumerate() {
+            let name = name_of(record, phase_index, job);
             let seconds = job.elapsed_ns as f64 / 1e9;
             let per_s = |n: u64| (job.elapsed_ns > 0 && !is_withheld).then(|| n as f64 / seconds);
             let end_flush = end_flush_of(record, phase_index, job).map(|op| op.op);
@@ -164,7 +170,7 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                 rows.push(Row {
                     phase_index,
                     job_index,
-                    label: if is_one { job.name.clone() } else { format!("{} {}", job.name, op.op) },
+                    label: if is_one { name.clone() } else { format!("{name} {}", op.op) },
                     op: op.op,
                     io_count: op.io_count,
                     error_count: op.error_count,
@@ -190,6 +196,26 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
     }
     rows
 }
+
+/// Returns the name of a job as readers see it: of a single job without a name its shape, `randread 4k q1`.
+pub(crate) fn name_of(record: &RunRecord, phase_index: usize, job: &JobRecord) -> String {
+    match plan_of(record, phase_index, job) {
+        Some(plan) if job.name == UNNAMED => shape_of(plan),
+        _ => job.name.clone(),
+    }
+}
+
+/// Returns the name of a phase as readers see it, as that of a job.
+pub(crate) fn name_of_phase(record: &RunRecord, phase_index: usize) -> String {
+    let phase = &record.phases[phase_index];
+    match phase.jobs.as_slice() {
+        [job] if phase.name == job.name => name_of(record, phase_index, job),
+        _ => phase.name.clone(),
+    }
+}
+
+/// The name of a job to which the user gave none.
+pub(crate) const UNNAMED: &str = "job";
 
 /// Returns the label of an operation: the job's name, followed by the operation if the job has several
 /// transfers.

@@ -3,8 +3,8 @@
 use crate::text::{counted, figure};
 use crate::words::Item;
 use trueio_model::{
-    JobSyscalls, PhaseRecord, RunRecord, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace, SyscallUnit,
-    units,
+    AnsweredPhase, JobSyscalls, PhaseRecord, RunRecord, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes,
+    SyscallTrace, SyscallUnit, units,
 };
 
 /// Returns one item per job whose calls were recorded, or one item with the reason why they were not.
@@ -13,7 +13,12 @@ pub(crate) fn syscalls(record: &RunRecord) -> Vec<Item> {
 }
 
 fn of_phase(phase: &PhaseRecord) -> Vec<Item> {
-    phase.syscalls.as_ref().map_or_else(Vec::new, |trace| of_trace(&phase.name, trace))
+    let Some(trace) = &phase.syscalls else { return Vec::new() };
+    match AnsweredPhase::of(phase).is_shown {
+        true => of_trace(&phase.name, trace),
+        // Their times are the latencies of the load.
+        false => vec![(format!("{}: withheld with the figures of the load", phase.name), Vec::new())],
+    }
 }
 
 /// Returns one item per job of a trace; `name` is the phase or side.

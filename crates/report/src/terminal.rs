@@ -12,26 +12,27 @@ use crate::layout::{Page, Paint, Style};
 use crate::limits::limit_line;
 use crate::priorities::priorities;
 use crate::ranks::ranks;
-use crate::summary::{Row, Scale, summary};
+use crate::summary::{Row, Scale, name_of_phase, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, few_ios, figure, padded, width_of};
 use crate::words::{
     failed_ios, footnotes, machine_lines, manners, outcome_sentence, ruler_sentences, steady_states, target_lines,
     verification,
 };
-use trueio_model::{AnsweredPhase, Environment, Histogram, RunAnswer, RunRecord, StatementKind, TargetFacts, units};
+use trueio_model::{
+    AnsweredPhase, Environment, Histogram, RunAnswer, RunRecord, Statement, StatementKind, TargetFacts, units,
+};
 
 /// Renders the record as text, ending with a line feed.
 pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
-    header(&mut page, record);
     let answered = answer(record, &[]);
+    header(&mut page, record, &answered);
     table(&mut page, record, &answered);
     let limits: Vec<String> = answered.limits.iter().map(limit_line).collect();
-    let stated = answered.statements.iter().filter(|statement| statement.kind() == StatementKind::PowerLoss);
-    let power_loss: Vec<String> = stated.map(|statement| statement.sentence().to_owned()).collect();
+    let statements: Vec<String> = answered.statements.iter().map(stated).collect();
     page.list("Limits", &limits);
-    page.list("Power loss", &power_loss);
+    page.list("What follows", &statements);
     page.tree("Ranks", &ranks(record));
     reasons(&mut page, record, &answered);
     let parts = latency_parts(record);
@@ -52,6 +53,14 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.finish()
 }
 
+/// Returns a statement as an item of a list. What limits a load names it.
+fn stated(statement: &Statement) -> String {
+    match (statement.kind(), statement.rests_on()) {
+        (StatementKind::Limit, [load]) => format!("{}: {}", load.load, statement.sentence()),
+        _ => statement.sentence().to_owned(),
+    }
+}
+
 /// Renders a target and its machine as text: the head of every terminal page.
 pub fn target(target: &TargetFacts, environment: &Environment, style: &Style) -> String {
     let mut page = Page::new(style);
@@ -61,7 +70,7 @@ pub fn target(target: &TargetFacts, environment: &Environment, style: &Style) ->
     page.finish()
 }
 
-fn header(page: &mut Page, record: &RunRecord) {
+fn header(page: &mut Page, record: &RunRecord, answer: &RunAnswer) {
     let title = format!("{} {}", clean(&record.tool.name), clean(&record.kind));
     let title = page.paint(Paint::Bold, &title);
     page.out.push_str(&title);
@@ -73,6 +82,9 @@ fn header(page: &mut Page, record: &RunRecord) {
         page.line(&sentence);
     }
     page.line(&clean(&whole_course(record)));
+    // Without a question of yes or no, the headline counts the loads, as the evidence does.
+    let headline = answer.decision.map_or_else(String::new, |_| format!("{} ", answer.headline));
+    page.sentence(&format!("{headline}{}", answer.evidence));
     page.out.push('\n');
     let lines = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
     for (name, text) in lines {
@@ -168,15 +180,13 @@ fn reasons(page: &mut Page, record: &RunRecord, answer: &RunAnswer) {
         page.sub_item(&format!("→ {}", finding.next_step));
     }
     let mut ends = Vec::new();
-    for (phase, judgement) in record.phases.iter().zip(&answer.phases) {
+    for (index, (phase, judgement)) in record.phases.iter().zip(&answer.phases).enumerate() {
+        let name = name_of_phase(record, index);
         let is_unexplained = judgement.is_doubted() && judgement.objections.is_empty();
         if let Some(sentence) = outcome_sentence(&phase.outcome) {
-            ends.push(format!("{}: {sentence}", phase.name));
+            ends.push(format!("{name}: {sentence}"));
         } else if is_unexplained {
-            ends.push(format!(
-                "{}: {}; the record does not contain the check that found it",
-                phase.name, judgement.words
-            ));
+            ends.push(format!("{name}: {}; the record does not contain the check that found it", judgement.words));
         }
     }
     page.list(if answer.findings.is_empty() { "Reasons" } else { "Ends" }, &ends);
@@ -225,7 +235,7 @@ impl Cells {
             verdict: {
                 let mark = judgement.verdict;
                 let clipped = if clipped { ", over 73 min" } else { "" };
-                let few = few_ios(row.io_count).map_or_else(String::new, |few| format!(", {few}"));
+                let few = row.shown_io_count().and_then(few_ios).map_or_else(String::new, |few| format!(", {few}"));
                 format!("{} {} {}{few}{clipped}", mark.symbol(), mark.word(), judgement.level)
             },
             paint: Paint::of_mark(judgement.verdict),

@@ -72,13 +72,13 @@ pub fn trend_answer(trend: &Trend) -> DocumentAnswer {
     }
 }
 
-fn mark_of(point: &TrendPoint) -> Mark {
+pub(crate) fn point_mark(point: &TrendPoint) -> Mark {
     Mark::of_words(&point.words).unwrap_or_else(|| Mark::of(point.verdict.unwrap_or(Verdict::Unverified), &[]))
 }
 
 fn figures(series: &TrendSeries) -> Vec<AnsweredFigure> {
     let of = |point: &TrendPoint| {
-        let verdict = mark_of(point);
+        let verdict = point_mark(point);
         let is_shown = verdict.is_shown();
         AnsweredFigure {
             load: format!("{}, run {}", name_of(series), point.run.run_id),
@@ -107,7 +107,7 @@ fn grounds(series: &TrendSeries, index: usize) -> Vec<Ground> {
     };
     let end = start(index + 1).unwrap_or(series.points.len());
     let of = |name: &str, points: Option<&[TrendPoint]>| {
-        let mut marks: Vec<Mark> = points?.iter().map(mark_of).collect();
+        let mut marks: Vec<Mark> = points?.iter().map(point_mark).collect();
         marks.sort_unstable();
         Some(Ground { load: name.to_owned(), verdict: *marks.get(marks.len() / 2)? })
     };
@@ -273,7 +273,7 @@ fn plot(series: &TrendSeries) -> Option<String> {
         let words = match (Mark::of_words(&point.words), point.verdict) {
             (Some(mark), _) => format!("{} {}", mark.symbol(), clean(&point.words)),
             // A trend of an earlier program.
-            (None, Some(verdict)) => verdict.to_string(),
+            (None, Some(_)) => point_mark(point).word().to_owned(),
             (None, None) => "no evidence".to_owned(),
         };
         let id: String = point.run.run_id.chars().take(8).collect();

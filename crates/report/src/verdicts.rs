@@ -6,11 +6,14 @@
 //!
 //! Reasons are grouped by cause, the most serious cause first. Sentences are those of the record.
 
+use crate::again::Again;
+use crate::page::command_line;
+use crate::summary::{name_of_phase, plan_of};
 use crate::text::counted;
 use crate::words::{check_sentence, level_meaning, level_words};
 use trueio_model::{
-    Cause, Check, CheckOutcome, DiskFacts, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, STOPS, Transport,
-    finding_words, is_reason,
+    Cause, Check, CheckOutcome, DiskFacts, EvidenceLevel, FoundLoad, JobRecord, OpKind, PhaseRecord, RunRecord, STOPS,
+    Transport, Verdict, finding_words, is_reason,
 };
 pub use trueio_model::{Mark, worst};
 
@@ -24,9 +27,11 @@ pub fn row_words(phase: &PhaseRecord) -> String {
     finding_words(phase.verdict, &phase.checks)
 }
 
-/// Returns the word for the outcome of a check in details: `suspect`, `contradicted`, `contradicted, accepted`.
+/// Returns the word for the outcome of a check in details: `passed`, of one that objects the word of a load with this finding alone,
+/// `withheld`, `not the disk, accepted`.
 pub fn outcome_words(check: &Check) -> String {
-    if check.is_accepted { format!("{}, accepted", check.outcome) } else { check.outcome.to_string() }
+    let word = if check.objects() { Mark::of_finding(check).word() } else { check.outcome.word() };
+    if check.is_accepted { format!("{word}, accepted") } else { word.to_owned() }
 }
 
 /// A load with its findings: a phase, a row of a study.
@@ -36,6 +41,8 @@ pub struct Load<'a> {
     pub name: &'a str,
     /// Its findings.
     pub checks: &'a [Check],
+    /// True if it kept the rate that was set for it: then no finding explains its rate.
+    pub has_kept_rate: bool,
 }
 
 /// Everything of one cause.
@@ -92,8 +99,8 @@ impl Reason {
     /// was found than of the first one has its own words.
     pub fn extent(&self) -> String {
         let Some(first) = self.found.first() else { return String::new() };
-        let is_same =
-            |load: &&FoundLoad| (&load.brief, load.explained_percent) == (&first.brief, first.explained_percent);
+        let key = |load: &FoundLoad| (load.brief.clone(), load.explained_percent, load.is_of_latencies);
+        let is_same = |load: &&FoundLoad| key(load) == key(first);
         let (same, others): (Vec<&FoundLoad>, Vec<&FoundLoad>) = self.found.iter().partition(is_same);
         let names = same.iter().map(|load| load.load.as_str()).collect::<Vec<_>>();
         let of = match names.as_slice() {
@@ -103,13 +110,20 @@ impl Reason {
             [one, ..] => format!("{one} and {} more", names.len() - 1),
         };
         let mut text = match first.explained_percent {
+            Some(percent) if first.is_of_latencies => {
+                format!("can explain at most {percent} % of the latencies of {of}, and not the rate, which was kept")
+            }
             Some(percent) => format!("can explain at most {percent} % of {of}"),
             None => format!("concerns {of}"),
         };
         if let Some((other, more)) = others.split_first() {
             text.push_str(&format!("; {}: {}", other.load, other.brief));
-            if let Some(percent) = other.explained_percent {
-                text.push_str(&format!(" (at most {percent} %)"));
+            match other.explained_percent {
+                Some(percent) if other.is_of_latencies => {
+                    text.push_str(&format!(" (at most {percent} % of its latencies)"));
+                }
+                Some(percent) => text.push_str(&format!(" (at most {percent} %)")),
+                None => {}
             }
             if !more.is_empty() {
                 text.push_str(&format!("; and {} more", counted(more.len() as u64, "load")));
@@ -119,35 +133,21 @@ impl Reason {
     }
 }
 
-/// How to measure a load again.
-#[derive(Debug, Clone)]
-pub struct Again {
-    /// ``run `trueio baseline` again``.
-    pub words: String,
-    /// What to do about a rate that was not constant.
-    pub steadier: &'static str,
-}
-
-impl Again {
-    /// A measurement whose length the user chose.
-    pub fn of(words: String) -> Self {
-        Self { words, steadier: "measure longer, or with `--steady_state`" }
-    }
-}
-
 /// Returns the reasons why loads are not confirmed, by cause, the most serious cause first.
 pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &Again) -> Vec<Reason> {
     let mut all: Vec<(Cause, Finding, Mark)> = Vec::new();
     for load in loads {
+        let is_shown = Mark::of(Verdict::of(load.checks), load.checks).is_shown();
         for check in load.checks.iter().filter(|check| check.objects()) {
+            let check = &if is_shown { check.clone() } else { check.of_withheld() };
             let mark = Mark::of_finding(check);
             let is_same = |known: &&mut (Cause, Finding, Mark)| known.0 == check.cause && known.1.check == check.name;
             match all.iter_mut().find(is_same) {
                 Some((_, finding, worst)) => {
-                    finding.add(load.name, check);
+                    finding.add(&load, check);
                     *worst = mark.max(*worst);
                 }
-                None => all.push((check.cause, Finding::new(load.name, check), mark)),
+                None => all.push((check.cause, Finding::new(&load, check), mark)),
             }
         }
     }
@@ -186,43 +186,40 @@ pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &Again) -> V
 
 /// Returns the reasons why loads of a record are not confirmed.
 pub fn reasons(record: &RunRecord) -> Vec<Reason> {
-    let loads = record.phases.iter().map(|phase| Load { name: &phase.name, checks: &phase.checks });
-    reasons_of(loads, &again(record))
-}
-
-/// Returns how to measure again: the command without its arguments.
-pub fn again(record: &RunRecord) -> Again {
-    let again = Again::of(format!("run `trueio {}` again", record.kind));
-    match record.kind.as_str() {
-        "baseline" => Again { steadier: "`trueio baseline --thorough` measures the level that lasts", ..again },
-        _ => again,
-    }
+    let names: Vec<String> = (0..record.phases.len()).map(|index| name_of_phase(record, index)).collect();
+    let loads = record.phases.iter().enumerate().map(|(index, phase)| Load {
+        name: &names[index],
+        checks: &phase.checks,
+        has_kept_rate: has_kept_rate(record, index),
+    });
+    reasons_of(loads, &Again::of_record(record))
 }
 
 impl Finding {
-    fn new(load: &str, check: &Check) -> Self {
+    fn new(Load { name: load, has_kept_rate, .. }: &Load<'_>, check: &Check) -> Self {
         let brief = if check.brief.is_empty() { check.sentence.trim_end_matches('.') } else { &check.brief };
         Self {
             check: check.name.clone(),
             outcome: outcome_words(check),
-            loads: vec![load.to_owned()],
+            loads: vec![(*load).to_owned()],
             brief: brief.to_owned(),
             sentence: check_sentence(check),
-            sentences: vec![(vec![load.to_owned()], check_sentence(check))],
+            sentences: vec![(vec![(*load).to_owned()], check_sentence(check))],
             explained_percent: check.explained_percent,
             culprits: check.culprits.clone(),
             found: vec![FoundLoad {
-                load: load.to_owned(),
+                load: (*load).to_owned(),
                 brief: brief.to_owned(),
                 explained_percent: check.explained_percent,
+                is_of_latencies: *has_kept_rate && check.explained_percent.is_some(),
             }],
             contradicts: check.outcome == CheckOutcome::Contradicted && !check.is_accepted,
         }
     }
 
     /// Adds a load; its words replace those of the others if it is worse.
-    fn add(&mut self, load: &str, check: &Check) {
-        let mut other = Self::new(load, check);
+    fn add(&mut self, found: &Load<'_>, check: &Check) {
+        let (load, mut other) = (found.name, Self::new(found, check));
         self.found.append(&mut other.found);
         if !self.loads.iter().any(|known| known == load) {
             self.loads.push(load.to_owned());
@@ -258,23 +255,45 @@ fn found_of(findings: &[Finding]) -> Vec<FoundLoad> {
     found
 }
 
+/// A load that has this part of the rate that was set for it or more has kept it.
+const KEPT_MIN: f64 = 0.98;
+
+/// Returns true if each job of a phase has a rate that was set, and kept it.
+fn has_kept_rate(record: &RunRecord, phase_index: usize) -> bool {
+    let phase = &record.phases[phase_index];
+    let has_kept = |job: &JobRecord| {
+        let Some(pace) = plan_of(record, phase_index, job).and_then(|plan| plan.pace) else { return false };
+        let transfers = || job.ops.iter().filter(|op| op.op != OpKind::Sync);
+        let seconds = job.elapsed_ns.max(1) as f64 / 1e9;
+        let wanted = match (pace.ios_per_s, pace.bytes_per_s) {
+            (Some(wanted), _) => (wanted, transfers().map(|op| op.io_count as f64).sum::<f64>()),
+            (None, Some(wanted)) => (wanted, transfers().map(|op| op.byte_count as f64).sum()),
+            (None, None) => return false,
+        };
+        // Of two rates, only the sum of both would be kept.
+        pace.of_writes.is_none() && wanted.1 / seconds >= wanted.0 * KEPT_MIN
+    };
+    !phase.jobs.is_empty() && phase.jobs.iter().all(has_kept)
+}
+
 /// Returns one step that removes a cause.
-fn next_step(cause: Cause, findings: &[Finding], Again { words: again, steadier }: &Again) -> String {
-    let first = findings.first().map_or("", |finding| finding.check.as_str());
+fn next_step(cause: Cause, findings: &[Finding], again: &Again) -> String {
+    // A device in memory stays one, whatever is written to it.
+    let is_memory = cause == Cause::Setup && findings.iter().any(|finding| finding.check == "memory_backed");
+    let first = if is_memory { "memory_backed" } else { findings.first().map_or("", |finding| finding.check.as_str()) };
     let culprits: Vec<&str> = findings.iter().flat_map(|finding| &finding.culprits).map(String::as_str).collect();
-    let then = format!("then {again}");
+    let then = format!("then {}", again.words);
+    let target = again.target.as_deref().unwrap_or("PATH");
+    let device = format!("`{}`", command_line(&["trueio", "device", target].map(str::to_owned)));
     match (cause, first) {
         (Cause::Calls, "call_results") if findings.first().is_some_and(|finding| !finding.contradicts) => {
-            format!("let at least one I/O complete: {again}")
+            format!("let at least one I/O complete: {}", again.words)
         }
         (Cause::Calls, _) => "read the failed I/Os in the details".to_owned(),
-        (Cause::Cache, "working_set") => "use files larger than memory, or `--direct require`".to_owned(),
         (Cause::Cache, "direct_granted") => {
-            "name a directory whose filesystem supports direct I/O (`trueio device PATH`)".to_owned()
+            format!("name a directory whose filesystem supports direct I/O ({device} prints whether it does)")
         }
-        (Cause::Cache, _) => {
-            "read past the page cache with `--direct require`, or use files larger than memory".to_owned()
-        }
+        (Cause::Cache, _) => past_the_cache(again, &device),
         (Cause::Setup, "holes" | "zero_blocks") => format!("write the whole file first, {then}"),
         (Cause::Setup, "memory_backed") => "name a directory or file on a disk".to_owned(),
         (Cause::Setup, "io_limits") => format!("run outside of the control group, or raise its limit, {then}"),
@@ -293,29 +312,45 @@ fn next_step(cause: Cause, findings: &[Finding], Again { words: again, steadier 
         (Cause::Device, "flushes" | "flush_order") => {
             "check the mount options and the device's cache: these writes may not survive a power cut".to_owned()
         }
-        (Cause::Device, _) => "compare with `trueio device PATH` what the device declares".to_owned(),
+        (Cause::Device, _) => format!("compare with {device} what the device declares"),
         (Cause::Neighbour, _) => {
             let runs = |culprit: &&&str| !culprit.contains(HAS_ENDED);
             match (culprits.iter().find(runs), culprits.first()) {
                 (Some(culprit), _) => format!("stop {}, {then}", quoted(culprit)),
-                (None, Some(culprit)) => format!("{again}: {}", quoted(culprit)),
+                (None, Some(culprit)) => format!("{}: {}", again.words, quoted(culprit)),
                 (None, None) => format!("let the other I/O end (`iotop` lists it), {then}"),
             }
         }
-        (Cause::Tool, "stops") => format!("let the program run without a stop: {again}"),
+        (Cause::Tool, "stops") => format!("let the program run without a stop: {}", again.words),
         (Cause::Tool, "latency_origin") => {
-            format!(
-                "run without preloaded libraries and filters of system calls (`--trace-syscalls` lists slow calls), {then}"
-            )
+            format!("run without preloaded libraries and filters of system calls, {then}")
         }
-        (Cause::Tool, "achieved_depth") => {
-            "use an engine that keeps a queue here, such as `--ioengine io_uring`; if it was that, look for a limit of the disk's queue \
-             (`nr_requests`) that came during the run"
-                .to_owned()
-        }
+        (Cause::Tool, "achieved_depth") => deeper(again, &then),
         (Cause::Tool, _) => format!("free processors for this program, or raise its quota, {then}"),
         (Cause::Unsteady, "pace") => "set a lower rate, which the device can sustain".to_owned(),
-        (Cause::Unsteady, _) => (*steadier).to_owned(),
+        (Cause::Unsteady, _) => again.steadier(),
+    }
+}
+
+/// Returns how the I/O goes past the page cache.
+fn past_the_cache(again: &Again, device: &str) -> String {
+    // A baseline uses direct I/O wherever it can.
+    if again.is_baseline() {
+        return format!("name a directory whose filesystem supports direct I/O ({device} prints whether it does)");
+    }
+    again.direct().map_or_else(
+        || "set direct I/O in the jobs, or use files larger than memory".to_owned(),
+        |command| format!("{command}, or use files larger than memory"),
+    )
+}
+
+/// Returns how the queue of a load is kept full.
+fn deeper(again: &Again, then: &str) -> String {
+    let limit = "look for a limit of the disk's queue (`nr_requests`) that came during the run";
+    // A baseline chooses the engine.
+    match again.with(&[("ioengine", "io_uring")], &[]).filter(|_| !again.is_baseline()) {
+        Some(command) => format!("{command}, whose engine keeps a queue; if that was its engine, {limit}"),
+        None => format!("{limit}, {then}"),
     }
 }
 
@@ -331,8 +366,8 @@ fn quoted(culprit: &str) -> String {
     }
 }
 
-/// Returns the advice to accept contradictions, which stands after everything else; `None` if nothing is contradicted, or
-/// if the record does not contain the check that contradicts.
+/// Returns the advice to accept contradictions, and which were accepted, which stands after everything else; `None` if nothing is
+/// contradicted, or if the record does not contain the check that contradicts.
 pub fn accept_hint(record: &RunRecord) -> Option<String> {
     let contradicts = |check: &&Check| check.outcome == CheckOutcome::Contradicted && !check.is_accepted;
     let mut names: Vec<&str> = Vec::new();
@@ -342,12 +377,33 @@ pub fn accept_hint(record: &RunRecord) -> Option<String> {
         }
     }
     let flags: Vec<String> = names.iter().map(|name| format!("`--accept {name}`")).collect();
-    (!flags.is_empty()).then(|| {
-        format!(
-            "The figures marked x are withheld; the record (`--json`) holds the counters. {} shows them in spite of the check.",
-            flags.join(" ")
-        )
-    })
+    let withheld =
+        (!flags.is_empty()).then(|| format!("Withheld (x): {} shows them in spite of the check.", flags.join(" ")));
+    let sentences: Vec<String> = withheld.into_iter().chain(accepted(record)).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// Returns which contradictions were accepted, of which loads, and what they found; `None` without one.
+fn accepted(record: &RunRecord) -> Option<String> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (index, phase) in record.phases.iter().enumerate() {
+        let is_accepted = |check: &&Check| check.outcome == CheckOutcome::Contradicted && check.is_accepted;
+        for check in phase.checks.iter().filter(is_accepted) {
+            let brief = if check.brief.is_empty() { check.sentence.trim_end_matches('.') } else { &check.brief };
+            let of = format!("{}: {brief}", name_of_phase(record, index));
+            match found.iter_mut().find(|(name, _)| *name == check.name) {
+                Some((_, loads)) => loads.push(of),
+                None => found.push((&check.name, vec![of])),
+            }
+        }
+    }
+    let words = found.iter().map(|(name, loads)| match loads.as_slice() {
+        [] => String::new(),
+        [one] => format!("`--accept {name}` ({one})"),
+        [first, more @ ..] => format!("`--accept {name}` ({first}; and {})", counted(more.len() as u64, "more load")),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("Shown because of {}, and else withheld.", words.join(" and ")))
 }
 
 /// Returns how many loads of a record are confirmed, and by what: one sentence. Its level is in the details.

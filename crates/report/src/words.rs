@@ -1,11 +1,11 @@
 //! Sentences about facts, evidence and plan, shared by terminal and HTML.
 
-use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
+use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, name_of, name_of_phase, plan_of, shape_of};
 use crate::text::{UNKNOWN, counted, figure};
 use crate::verdicts::mark;
 use trueio_model::{
     Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Objection, Outcome, RunRecord,
-    TargetFacts, TargetKind, UsbTransport, WriteCache, units,
+    TargetFacts, TargetKind, UsbTransport, WriteCache, shown_checks, units,
 };
 use trueio_stats::minimum_count;
 
@@ -159,7 +159,7 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         .flat_map(|(index, phase)| phase.jobs.iter().map(move |job| (index, job)))
         .filter_map(|(index, job)| {
             let max_ns = end_flush_of(record, index, job)?.latency.total.max_ns()?;
-            Some(format!("{} {}", job.name, units::format_duration_ns(max_ns)))
+            Some(format!("{} {}", name_of(record, index, job), units::format_duration_ns(max_ns)))
         })
         .collect();
     if !flushes.is_empty() {
@@ -170,9 +170,10 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
 
 /// Returns one sentence per phase with a steady state.
 pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
-    let steady = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
+    let phases = record.phases.iter().enumerate();
+    let steady = phases.filter_map(|(index, phase)| Some((name_of_phase(record, index), phase.steady_state.as_ref()?)));
     steady
-        .map(|(phase, state)| {
+        .map(|(name, state)| {
             let spent_ns = state.rounds.iter().map(|round| round.elapsed_ns).sum();
             let (count, spent) = (state.rounds.len(), units::format_duration_ns(spent_ns));
             let percent = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |v| format!("{v:.1} %"));
@@ -194,10 +195,7 @@ pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
             } else {
                 format!("; in the last window: {}", variables.join("; "))
             };
-            format!(
-                "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured after that.",
-                phase.name
-            )
+            format!("{name}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured after that.")
         })
         .collect()
 }
@@ -292,7 +290,8 @@ pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
         for job in &phase.jobs {
             let Some(plan) = plan_of(record, index, job) else { continue };
             let shape = shape_of(plan);
-            let name = if is_same(&shape, &job.name) { job.name.clone() } else { format!("{} ({shape})", job.name) };
+            let name = name_of(record, index, job);
+            let name = if is_same(&shape, &name) { name } else { format!("{name} ({shape})") };
             let manner = manner_of(plan);
             match groups.iter_mut().find(|g| g.0 == manner) {
                 Some(group) => group.1.push(name),
@@ -313,10 +312,10 @@ pub(crate) fn is_same(shape: &str, name: &str) -> bool {
 pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
     let mut notes: Vec<String> = record.plan.notes.clone();
     // A declaration that the measurement refutes is reported even if it does not affect the verdict.
-    for check in record.phases.iter().flat_map(|p| &p.checks) {
+    for check in record.phases.iter().flat_map(shown_checks) {
         let is_remark = check.name == "declared_values" && check.outcome == CheckOutcome::Passed;
         if is_remark && check.sentence.contains(" declares ") && !notes.contains(&check.sentence) {
-            notes.push(check.sentence.clone());
+            notes.push(check.sentence);
         }
     }
     for job in record.phases.iter().flat_map(|p| &p.jobs) {

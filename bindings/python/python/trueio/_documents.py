@@ -707,6 +707,7 @@ class FoundDetail(TypedDict):
 class FoundLoad(TypedDict):
     brief: "str"
     explained_percent: "NotRequired[int | None]"
+    is_of_latencies: "NotRequired[bool]"
     load: "str"
 
 

@@ -5,7 +5,7 @@
 //! figures: level E0, no verdict, and only the percentiles that fio printed.
 
 use std::fmt::Write as _;
-use trueio_model::{CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
+use trueio_model::{Check, Mark, PhaseRecord, RunRecord, Verdict, shown_checks, units};
 use trueio_model::{ForeignDirection, ForeignJob, ForeignOp, ForeignRun};
 use trueio_report::clean;
 use trueio_store::Entry;
@@ -21,7 +21,8 @@ pub(super) struct Figure {
     pub(super) op: String,
     /// Description of the load: runs with the same load are comparable.
     pub(super) load: String,
-    pub(super) io_count: u64,
+    /// `None`: withheld, as the rate that follows from it.
+    pub(super) io_count: Option<u64>,
     pub(super) error_count: Option<u64>,
     pub(super) elapsed_ns: Option<u64>,
     pub(super) bytes_per_s: Option<f64>,
@@ -39,8 +40,15 @@ pub(super) struct Figure {
     pub(super) words: String,
     /// `E0` to `E4`.
     pub(super) level: String,
-    /// The reasons of a suspect or contradicted verdict; otherwise empty.
+    /// The sentences of the checks that object; otherwise empty.
     pub(super) reasons: String,
+}
+
+impl Figure {
+    /// Returns the word of the load; `None` without evidence.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.verdict.map(|verdict| Mark::of_words(&self.words).unwrap_or_else(|| Mark::of(verdict, &[])))
+    }
 }
 
 /// Returns a record's rows.
@@ -56,7 +64,7 @@ pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
                 job: job.name.clone(),
                 op: row.op.to_string(),
                 load: trueio_report::load_of(record, row.phase_index, job),
-                io_count: row.io_count,
+                io_count: row.shown_io_count(),
                 error_count: Some(row.error_count),
                 elapsed_ns: Some(job.elapsed_ns),
                 bytes_per_s: row.bytes_per_s,
@@ -80,13 +88,8 @@ pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
 
 /// Returns the sentences of the checks that flag the phase.
 fn reasons(phase: &PhaseRecord) -> String {
-    let objects = |outcome| matches!(outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
-    let text: Vec<String> = phase
-        .checks
-        .iter()
-        .filter(|check| objects(check.outcome))
-        .map(|check| format!("{}: {}", check.name, check.sentence))
-        .collect();
+    let objecting = shown_checks(phase).into_iter().filter(Check::objects);
+    let text: Vec<String> = objecting.map(|check| format!("{}: {}", check.name, check.sentence)).collect();
     text.join(" ")
 }
 
@@ -110,7 +113,7 @@ fn fio_row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, cpu_ns_per_io: Op
         job: job.name.clone(),
         op: op.direction.to_string(),
         load: fio_load(run, job),
-        io_count: op.io_count,
+        io_count: Some(op.io_count),
         // fio counts them only with continue_on_error, and not by direction.
         error_count: None,
         elapsed_ns: (op.elapsed_ns > 0).then_some(op.elapsed_ns),

@@ -95,7 +95,7 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
         text(&figure.job),
         text(&figure.op),
         text(&figure.load),
-        integer(Some(figure.io_count)),
+        integer(figure.io_count),
         integer(figure.error_count),
         integer(figure.elapsed_ns),
         Cell::Real(figure.bytes_per_s),
@@ -107,7 +107,7 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
         integer(figure.latency_ns_max),
         Cell::Real(figure.cpu_ns_per_io),
         Cell::Text(match entry.source {
-            Source::Trueio => figure.verdict.map(|verdict| verdict.to_string()),
+            Source::Trueio => figure.mark().map(|mark| mark.word().to_owned()),
             Source::Fio | Source::Powercut => None,
         }),
         text(&figure.words),

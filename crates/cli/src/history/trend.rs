@@ -485,7 +485,7 @@ impl Trend<'_> {
             (left_out.incomplete, "run", "not complete"),
             (left_out.several_devices, "run", "on several devices at once"),
             (left_out.unreadable, "run", "its record cannot be read"),
-            (left_out.contradicted, "figure", "the evidence contradicts it (`trueio report` prints why)"),
+            (left_out.contradicted, "figure", "it is withheld (`trueio report` prints why)"),
         ] {
             if n > 0 {
                 let s = if n == 1 { "" } else { "s" };

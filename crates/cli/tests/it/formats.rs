@@ -226,11 +226,11 @@ fn a_contradicted_figure_is_in_no_format() {
     let [csv, prom, markdown] = files.map(|file| fs::read_to_string(file).expect("an output"));
     let head: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
     let row: Vec<&str> = csv.lines().nth(1).expect("a row").split(',').collect();
-    for name in ["bytes_per_s", "ios_per_s", "latency_ns_p50", "latency_ns_max"] {
+    for name in ["io_count", "bytes_per_s", "ios_per_s", "latency_ns_p50", "latency_ns_max"] {
         let at = head.iter().position(|known| *known == name).expect("a column");
         assert_eq!(row[at], "", "{name}: {csv}");
     }
-    assert!(csv.contains(",contradicted,withheld,"), "{csv}");
+    assert!(csv.contains(",withheld,E"), "{csv}");
     let names: Vec<String> = samples(&prom).into_iter().map(|sample| sample.0).collect();
     assert!(names.iter().all(|name| !name.contains("latency") && !name.contains("per_second")), "{prom}");
     assert!(names.iter().any(|name| name == "trueio_confirmed"), "{prom}");

@@ -4,7 +4,8 @@
 //! figures of both sides.
 
 use super::words;
-use crate::verdicts::{Again, Load, reasons_of};
+use crate::again::Again;
+use crate::verdicts::{Load, reasons_of};
 use std::borrow::Cow;
 use trueio_model::{
     AnsweredFigure, Cause, Check, Comparison, Conclusion, DocumentAnswer, Histogram, Mark, Method, Metric, Objection,
@@ -169,7 +170,7 @@ fn next_steps(comparison: &Comparison) -> Vec<String> {
             Mark::Confirmed | Mark::Unverified => Vec::new(),
             _ => side.objections.iter().map(check_of).collect(),
         };
-        let load = Load { name: &side.name, checks: &checks };
+        let load = Load { name: &side.name, checks: &checks, has_kept_rate: false };
         let again = match comparison.method {
             Method::Records => format!("measure {} again", side.name),
             Method::Interleaved { .. } => "run `trueio compare` again".to_owned(),

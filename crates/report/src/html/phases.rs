@@ -7,7 +7,7 @@ use crate::latency_parts::{REST, phase_parts};
 use crate::plot::Shade;
 use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
 use crate::plot::places::places;
-use crate::summary::{Row, manner_of, plan_of, shape_of};
+use crate::summary::{Row, manner_of, name_of, name_of_phase, plan_of, shape_of};
 use crate::text::{UNKNOWN, clean, figure};
 use crate::verdicts::outcome_words;
 use crate::words::{is_same, outcome_sentence};
@@ -77,11 +77,12 @@ impl Phase {
     pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], answer: &RunAnswer, is_plotted: bool) -> Self {
         let (phase, judgement) = (&record.phases[index], &answer.phases[index]);
         let shades = shades(phase);
-        let is_of_phase = |one: &&Statement| one.rests_on().iter().any(|ground| ground.load == phase.name);
+        let name = name_of_phase(record, index);
+        let is_of_phase = |one: &&Statement| one.rests_on().iter().any(|ground| ground.load == name);
         let limits = super::of_kind(&answer.statements, StatementKind::Limit).filter(is_of_phase);
         Phase {
             anchor: format!("phase-{}", index + 1),
-            name: cleaned(&phase.name),
+            name: cleaned(&name),
             mark: Badge::of(judgement.verdict),
             level: judgement.level.to_string(),
             brief: cleaned(&judgement.reason()),
@@ -90,6 +91,7 @@ impl Phase {
             rounds: phase
                 .steady_state
                 .iter()
+                .filter(|_| judgement.is_shown)
                 .flat_map(steady_state)
                 .chain(crate::ranks::heat_map(record, index))
                 .chain(places(phase))
@@ -159,13 +161,13 @@ impl Job {
         shades: &[Shade],
     ) -> Self {
         let plan = plan_of(record, index, job);
-        let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &job.name));
+        let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &name_of(record, index, job)));
         let depth = job.achieved_depth.filter(|_| judgement.is_shown);
         let about =
             [shape, plan.map(manner_of), depth.map(|depth| format!("{} I/Os in flight on average", figure(depth)))];
         let plots = [bandwidth(job, shades), latency(job, shades), percentiles(job)];
         Job {
-            name: cleaned(&job.name),
+            name: cleaned(&name_of(record, index, job)),
             about: cleaned(&about.into_iter().flatten().collect::<Vec<_>>().join("; ")),
             plots: plots.into_iter().flatten().filter(|_| is_plotted && judgement.is_shown).collect(),
             plan: plan.map_or_else(Vec::new, |plan| {

@@ -33,7 +33,9 @@ pub(crate) fn row_mark(row: &StudyRow) -> Mark {
 
 /// Returns what objects to a row.
 pub(crate) fn row_objections(row: &StudyRow) -> Vec<Objection> {
-    row.checks.iter().filter(|check| check.objects()).map(Objection::of).collect()
+    let is_shown = row_mark(row).is_shown();
+    let objecting = row.checks.iter().filter(|check| check.objects());
+    objecting.map(|check| Objection::of(&if is_shown { check.clone() } else { check.of_withheld() })).collect()
 }
 
 /// Returns what earlier cuts of power show of the rows that asked for stable storage: it rests on those that are confirmed.

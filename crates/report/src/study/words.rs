@@ -275,15 +275,17 @@ pub(super) fn notes(mode: &StudyMode) -> (&'static str, Vec<String>) {
     ("Method: this run, and the study at its full size", [vec![this], mode.notes.clone()].concat())
 }
 
-/// Returns the sentence of each suspect or contradicting check, with the rows it applies to.
+/// Returns the sentence of each check that objects, with the rows it applies to.
 pub(super) fn doubts(mode: &StudyMode) -> Vec<String> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
     for row in &mode.rows {
+        let is_shown = row_mark(row).is_shown();
         for check in row.checks.iter().filter(|check| check.objects()) {
-            let key = format!("{} ({}): {}", Mark::of_finding(check).word(), outcome_words(check), check.name);
+            let sentence = if is_shown { check.sentence.clone() } else { check.of_withheld().sentence };
+            let key = format!("{}: {}", outcome_words(check), check.name);
             match found.iter_mut().find(|(known, ..)| *known == key) {
                 Some((_, _, rows)) => rows.push(&row.name),
-                None => found.push((key, check.sentence.clone(), vec![&row.name])),
+                None => found.push((key, sentence, vec![&row.name])),
             }
         }
     }

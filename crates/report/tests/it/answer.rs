@@ -6,22 +6,22 @@ use trueio_model::{
     Arrivals, Cause, Check, CheckOutcome, Decision, Mark, Pace, PhaseRecord, Quantity, RunRecord, StatementKind,
     Verdict,
 };
-use trueio_report::{Document, Format, Style, answer, html, json, mark, parse, reasons, screen, terminal};
+use trueio_report::{Document, Format, Style, answer, html, json, mark, parse, reasons, screen, shape_of, terminal};
 
 const STYLE: Style = Style { width: 80, color: false, unicode: true };
 
-fn finding(name: &str, brief: &str, percent: Option<u8>) -> Check {
+pub(crate) fn finding(name: &str, brief: &str, percent: Option<u8>) -> Check {
     fixture::finding(name, CheckOutcome::Suspect, brief, percent)
 }
 
 /// Gives a phase one finding; a contradiction withholds its figures.
-fn stage(phase: &mut PhaseRecord, check: Check) {
+pub(crate) fn stage(phase: &mut PhaseRecord, check: Check) {
     phase.checks.retain(|known| !known.objects() && known.name != check.name);
     phase.checks.push(check);
     phase.verdict = Verdict::of(&phase.checks);
 }
 
-fn contradicted(check: Check) -> Check {
+pub(crate) fn contradicted(check: Check) -> Check {
     Check { outcome: CheckOutcome::Contradicted, ..check }
 }
 
@@ -53,7 +53,7 @@ fn findings() -> Vec<Check> {
 }
 
 /// The records of the repository, and a record of each finding of each load alone and of all loads together.
-fn records() -> Vec<RunRecord> {
+pub(crate) fn records() -> Vec<RunRecord> {
     let mut all = vec![fixture::baseline(6), fixture::baseline(2), fixture::troubled(), fixture::small()];
     for version in ["v1", "v2", "v3"] {
         let path = format!("{}/../store/tests/records/{version}.json", env!("CARGO_MANIFEST_DIR"));
@@ -83,7 +83,7 @@ fn records() -> Vec<RunRecord> {
 }
 
 /// Every output as text, on one line each.
-fn outputs(record: &RunRecord) -> Vec<(&'static str, String)> {
+pub(crate) fn outputs(record: &RunRecord) -> Vec<(&'static str, String)> {
     let document = Document::Record(Box::new(record.clone()));
     let of = |format| document.render(format, &[]).expect("a record has it");
     // The page holds the record itself at its end.
@@ -163,10 +163,15 @@ fn a_word_is_that_of_figures_that_every_output_shows_or_that_none_shows() {
         let details = terminal(&record, &Style { width: 300, ..STYLE });
         let answered = answer(&record, &[]);
         let mut row = rows.iter();
-        for phase in &record.phases {
+        for (index, phase) in record.phases.iter().enumerate() {
             let mark = mark(phase);
             let word = format!("{} {}", mark.symbol(), mark.word());
             for job in &phase.jobs {
+                // A job without a name has its shape.
+                let name = match job.name.as_str() {
+                    "job" => shape_of(&record.plan.jobs[index]),
+                    name => name.to_owned(),
+                };
                 let figures = answered.figures.iter().filter(|figure| figure.load == job.name);
                 assert!(figures.clone().all(|one| one.is_shown == mark.is_shown() && one.verdict == mark));
                 assert!(figures.clone().all(|one| one.value.is_none() || mark.is_shown()), "{}", job.name);
@@ -175,7 +180,7 @@ fn a_word_is_that_of_figures_that_every_output_shows_or_that_none_shows() {
                     assert!(line.contains(&word), "{word}: {line}");
                     assert_eq!(line.contains(" x  "), !mark.is_shown(), "{line}");
                 }
-                let line = details.lines().find(|line| line.starts_with(&job.name)).expect("its row");
+                let line = details.lines().find(|line| line.starts_with(&name)).expect("its row");
                 assert_eq!(line.contains("  x "), !mark.is_shown(), "{line}");
                 let is_of = |line: &&str| line.contains(&format!("job=\"{}\"", job.name));
                 let rates = prom.lines().filter(is_of).filter(|line| line.starts_with("trueio_operations_per_second"));
@@ -184,7 +189,7 @@ fn a_word_is_that_of_figures_that_every_output_shows_or_that_none_shows() {
                 for line in csv.lines().filter(is_of) {
                     assert_eq!(line.split(',').nth(10).is_some_and(|rate| !rate.is_empty()), mark.is_shown(), "{line}");
                 }
-                let start = format!("| {} |", job.name.replace('_', "\\_"));
+                let start = format!("| {} |", name.replace('_', "\\_"));
                 for line in markdown.lines().filter(|line| line.starts_with(&start)) {
                     assert!(line.contains(mark.word()) && line.contains("| x |") != mark.is_shown(), "{line}");
                 }

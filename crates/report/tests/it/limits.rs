@@ -64,7 +64,11 @@ fn a_confirmed_figure_decides_a_limit_outside_of_its_interval() {
     );
     let undecided = judged(&record(&["IOPS < 1005"], None));
     assert!(undecided.sentence.contains("may be on either side of 1,005 per second"), "{undecided:?}");
-    assert!(undecided.next_step.starts_with("measure longer: add `--runtime "), "{undecided:?}");
+    assert!(
+        undecided.next_step.starts_with("measure for about ")
+            && undecided.next_step.contains(" s: run `trueio baseline /mnt/data --runtime "),
+        "{undecided:?}"
+    );
     let at = judged(&record(&["IOPS < 1000.0001"], None));
     assert!(at.next_step.starts_with("an hour would not decide it"), "{at:?}");
 }
@@ -234,21 +238,34 @@ fn every_output_has_each_limit_and_a_stored_record_has_them_again() {
     assert!(!case("IOPS &lt; 900").contains("<failure") && !case("IOPS &lt; 900").contains("<skipped"), "{junit}");
     assert!(case("IOPS &lt; 1005").contains("<skipped message=\"undecided: "), "{junit}");
 
+    // A case has the name of its load once, and those of several operations differ.
+    let named = record(&[&format!("{name}: IOPS < 1100")], None);
+    let junit = Document::Record(Box::new(named)).render(Format::Junit, &[]).expect("JUnit");
+    assert!(junit.contains(&format!("name=\"{name}: IOPS &lt; 1100\"")), "{junit}");
+    let every = record(&["max > 1ns"], None);
+    let junit = Document::Record(Box::new(every)).render(Format::Junit, &[]).expect("JUnit");
+    let names: Vec<&str> = junit.split(" name=\"").skip(2).filter_map(|rest| rest.split('"').next()).collect();
+    let distinct: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(distinct.len(), names.len(), "{names:?}");
+    assert!(names.iter().any(|name| name.ends_with("max &gt; 1ns (write)")), "{names:?}");
+
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let wide = Style { width: 400, ..STYLE };
     let details = terminal(&again, &wide);
     for limit in &of_load {
         assert!(joined(&details).contains(&joined(&limit_line(limit))), "{details}");
     }
-    // One screen has the missed ones first, and the number of others.
-    let text = screen(&again, &wide, "trueio report 3f9c21ab", &[]);
-    let count = |outcome| answered.limits.iter().filter(|limit| limit.outcome == outcome).count();
-    let (missed, met) = (count(LimitOutcome::Missed), count(LimitOutcome::Met));
-    assert_eq!(text.matches("limit missed: ").count(), missed.min(4), "{text}");
-    assert_eq!(text.matches("limit missed: ").count() + text.matches("limit undecided: ").count(), 4, "{text}");
-    let more = answered.limits.len() - met - 4;
-    assert!(text.contains(&format!("{more} more limits are not met, see the details.")), "{text}");
-    assert!(text.contains(&format!("Limits met: {met} of {}.", answered.limits.len())), "{text}");
+    // One screen has each condition with a sentence, the missed ones first, and each load that does not meet it.
+    let text = joined(&screen(&again, &wide, "trueio report 3f9c21ab", &[]));
+    let open = answered.limits.iter().filter(|limit| limit.outcome != LimitOutcome::Met);
+    assert!(open.clone().count() > 4, "more than a handful");
+    for limit in open {
+        assert!(text.contains(&joined(&limit_line(limit))), "{}: {text}", limit_line(limit));
+    }
+    assert_eq!(text.matches("limit met: ").count(), 3, "{text}");
+    assert!(text.contains("other figures are farther from it"), "{text}");
+    assert!(text.rfind("limit missed: ") < text.find("limit undecided: "), "{text}");
+    assert!(text.rfind("limit undecided: ") < text.find("limit met: "), "{text}");
     let page = html(&again);
     assert!(page.contains("limit missed: "), "the page has them");
     let value: serde_json::Value = serde_json::from_str(&json(&again)).expect("JSON");

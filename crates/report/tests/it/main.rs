@@ -8,6 +8,7 @@ mod limits;
 mod outputs;
 mod page;
 mod questions;
+mod same;
 mod screen;
 mod standing;
 mod study;

@@ -19,7 +19,7 @@ const QUESTIONS: [(&str, &str, &str); 14] = [
     ("What limits it?", "clean", "One read at a time: the mean latency of 71.3 µs limits the rate,*"),
     ("May I trust these figures?", "clean", "7 of 7 loads confirmed by the disk's own counters."),
     ("What disturbed the run?", "neighbour", "! neighbour   dd wrote 335 MiB; can explain at most 23 % of *"),
-    ("What do I do about it?", "neighbour", "*→ stop `dd` (pid 812), then run `trueio baseline` again"),
+    ("What do I do about it?", "neighbour", "*→ stop `dd` (pid 812), then run `trueio baseline /mnt/data` again"),
     (
         "Why is there no figure?",
         "quota",
