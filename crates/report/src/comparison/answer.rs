@@ -15,7 +15,7 @@ use trueio_model::{
 /// With more sides than this, the best ones are the answer, and not a headline for each.
 pub(super) const HEADLINES_MAX: usize = 4;
 
-/// Returns the comparison as outputs show it: without figures that are withheld, and without a conclusion between sides
+/// Returns the comparison as outputs show it: without figures that are withheld, and without a change or a conclusion between sides
 /// of which one is not confirmed. A comparison that has none is not copied.
 pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
     let is_open = |part: &Part| part.sides.iter().any(|side| !side.mark().permits_a_winner());
@@ -24,7 +24,6 @@ pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
     }
     let mut shown = comparison.clone();
     for part in &mut shown.parts {
-        let are_shown: Vec<bool> = part.sides.iter().map(|side| side.mark().is_shown()).collect();
         for index in 0..part.answers.len() {
             let side = part.answers[index].side;
             if part.without_a_winner(side).is_empty() {
@@ -33,9 +32,8 @@ pub(crate) fn shown(comparison: &Comparison) -> Cow<'_, Comparison> {
             let answer = &mut part.answers[index];
             answer.conclusion = Conclusion::CannotTell;
             answer.needs = None;
-            if ![0, side].iter().all(|side| are_shown.get(*side) == Some(&true)) {
-                answer.ratio = None;
-            }
+            // A change rests on the figures of both sides.
+            answer.ratio = None;
         }
         for side in part.sides.iter_mut().filter(|side| !side.mark().is_shown()) {
             // The word is that of the reasons, which stay.
@@ -101,7 +99,7 @@ fn figures(part: &Part) -> Vec<AnsweredFigure> {
     };
     let cause = |side: &Side| match side.mark() {
         Mark::Confirmed | Mark::Unverified => String::new(),
-        _ => side.reasons.first().cloned().unwrap_or_default(),
+        _ => side.reasons.first().map(|reason| words::without_check(reason)).unwrap_or_default(),
     };
     let mut all = Vec::new();
     for (index, side) in part.sides.iter().enumerate() {
@@ -150,7 +148,7 @@ fn doubts(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     for part in &comparison.parts {
         let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
-        let of_sides = words::doubts(part).into_iter().map(|(side, reasons)| format!("{side}: {}", reasons.join(" ")));
+        let of_sides = words::found_of_sides(part);
         let of_answers = words::reasons(part).into_iter().chain(words::divergences(comparison, part));
         all.extend(of_answers.chain(of_sides).map(|text| format!("{of}{text}")));
     }

@@ -3,7 +3,7 @@
 use crate::text::{counted, few_ios, figure};
 use crate::words::level_words;
 use trueio_model::{
-    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Mark, Method, Metric, Part, Ratio, Side,
+    Answer, Cause, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Mark, Method, Metric, Part, Ratio, Side,
     Statement, StatementKind, units,
 };
 
@@ -385,7 +385,34 @@ pub(super) fn best(part: &Part) -> Option<Statement> {
     Statement::on(StatementKind::Winner, text, grounds(part, &indices))
 }
 
-/// Returns the sentences of each side's suspect and contradicting checks.
+/// Returns what was found of each side, for the first screen: `B (after) is disturbed: 3 of 8 slices: dd wrote 335 MiB.` The names of the
+/// checks and the levels are in the details.
+pub(super) fn found_of_sides(part: &Part) -> Vec<String> {
+    let of_side = |(index, side): (usize, &Side)| {
+        let is = match side.mark() {
+            mark if mark.permits_a_winner() => String::new(),
+            mark => format!(" is {}", mark.word()),
+        };
+        let found: Vec<String> = side.reasons.iter().map(|reason| without_check(reason)).collect();
+        (!found.is_empty()).then(|| format!("{}{is}: {}", side_name(part, index), found.join(" ")))
+    };
+    part.sides.iter().enumerate().filter_map(of_side).collect()
+}
+
+/// Returns a reason without the name of its check: `foreign_io (1 of 8 slices): dd wrote` becomes `1 of 8 slices: dd wrote`.
+pub(super) fn without_check(reason: &str) -> String {
+    let Some((check, rest)) = reason.split_once([' ', ':']) else { return reason.to_owned() };
+    if Cause::usual_of(check).is_none() {
+        return reason.to_owned();
+    }
+    let rest = rest.trim_start();
+    match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((slices, rest)) => format!("{slices}{rest}"),
+        None => rest.to_owned(),
+    }
+}
+
+/// Returns the sentences of the checks that object to each side, for the details.
 pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
     part.sides
         .iter()

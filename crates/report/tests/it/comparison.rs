@@ -296,6 +296,37 @@ fn the_screen_begins_and_ends_with_the_answer_and_fits_80_by_24() {
     }
 }
 
+/// Goal: between sides of which one is not the disk there is no change in any output, and the first screen names neither levels nor checks.
+/// Method: both sides with each word, and a finding of a part of the slices.
+#[test]
+fn sides_that_are_not_the_disk_have_no_change_and_the_screen_no_names_of_checks() {
+    for mark in Mark::ALL {
+        let mut one = comparison("after");
+        (one.gates, one.differences, one.notes) = (Vec::new(), Vec::new(), Vec::new());
+        let part = &mut one.parts[0];
+        part.answers = vec![answer(Metric::Iops, Conclusion::Better, Some((1.56, 1.5, 1.6)))];
+        for side in &mut part.sides {
+            side.word = Some(mark);
+            side.reasons = vec!["page_cache (3 of 8 slices): The page cache served it.".to_owned()];
+        }
+        let answered = comparison_answer(&one);
+        let texts = [
+            comparison_screen(&one, &style(80), "add -v"),
+            comparison_terminal(&one, &style(300)),
+            comparison_markdown(&one),
+            comparison_html(&one).split("<script").next().unwrap_or_default().to_owned(),
+            serde_json::to_string(&answered).expect("JSON"),
+        ];
+        for text in &texts {
+            assert_eq!(text.contains("+56 %") || text.contains("1.56"), mark.permits_a_winner(), "{mark:?}: {text}");
+        }
+        let screen = &texts[0];
+        assert!(!screen.contains("page_cache") && !screen.contains("E2"), "{screen}");
+        assert!(screen.contains("3 of 8 slices: The page cache served it."), "{screen}");
+        assert!(texts[1].contains("page_cache") && texts[1].contains("E2"), "the details have them: {}", texts[1]);
+    }
+}
+
 /// Goal: sides of different block sizes are compared by bandwidth and by IOPS, and the answer names both.
 #[test]
 fn different_block_sizes_are_compared_by_bandwidth_too() {
