@@ -375,14 +375,20 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
+/// Returns the columns of a terminal, or those that the variable `COLUMNS` sets; `None` for a stream without a width.
+pub(crate) fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    match rustix::termios::tcgetwinsize(stream) {
+        Ok(size) if stream.is_terminal() && size.ws_col > 0 => Some(usize::from(size.ws_col)),
+        _ => columns(std::env::var("COLUMNS").ok().as_deref()),
+    }
+}
+
 /// Returns the layout of text on a stream.
 pub(crate) fn style_of(stream: &(impl IsTerminal + AsFd)) -> Style {
     let is_terminal = stream.is_terminal();
-    let width = match rustix::termios::tcgetwinsize(stream) {
-        Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),
-        // A pipe has no width of its own: wide enough for the table of a baseline.
-        _ => columns(std::env::var("COLUMNS").ok().as_deref()).unwrap_or(110),
-    };
+    // Long lines are hard to read on a wide terminal. A pipe is wide enough for the table of a baseline.
+    let most = if is_terminal { 140 } else { usize::MAX };
+    let width = width_of(stream).map_or(110, |width| width.min(most));
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
     let unicode = !is_terminal || locale.is_none_or(|l| l.to_ascii_lowercase().replace('-', "").contains("utf8"));

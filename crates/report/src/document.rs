@@ -133,7 +133,7 @@ impl Document {
             Document::Record(record) => terminal(record, style),
             Document::Comparison(comparison) => comparison_terminal(comparison, style),
             Document::Study(study) => study_terminal(study, style),
-            Document::Trend(trend) => trend_terminal(trend),
+            Document::Trend(trend) => trend_terminal(trend, style),
             Document::Powercut(record) => powercut_terminal(record, style),
         }
     }

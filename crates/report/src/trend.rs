@@ -3,6 +3,7 @@
 //! Pure functions of the document; changes are not searched here. Runs are plotted at their dates; runs that the evidence
 //! does not support are hollow.
 
+use crate::layout::{Page, Style};
 use crate::markdown::escaped;
 use crate::page::{command_line, data, render};
 use crate::plot::runs::{RunPoint, trend};
@@ -173,18 +174,15 @@ pub(crate) fn is_worse(series: &TrendSeries) -> bool {
 }
 
 /// Formats the trend as text, ending with a line feed.
-pub fn trend_terminal(trend: &Trend) -> String {
-    let mut out = String::new();
-    for sentence in &trend.sentences {
-        out.push_str(&format!("{}\n", clean(sentence)));
-    }
+pub fn trend_terminal(trend: &Trend, style: &Style) -> String {
+    let mut page = Page::new(style);
+    trend.sentences.iter().for_each(|sentence| page.sentence(sentence));
     for load in loads(trend) {
-        out.push_str(&format!("\n{}  {}\n", clean(&name_of(load[0])), clean(&load[0].load)));
-        for sentence in load.iter().flat_map(|series| sentences(series)) {
-            out.push_str(&format!("  {}\n", clean(&sentence)));
-        }
+        page.out.push('\n');
+        page.sentence(&format!("{}: {}", name_of(load[0]), load[0].load));
+        load.iter().flat_map(|series| sentences(series)).for_each(|sentence| page.item(&sentence));
     }
-    out
+    page.finish()
 }
 
 /// Formats the trend as Markdown, ending with a line feed.
@@ -293,6 +291,8 @@ fn plot(series: &TrendSeries) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const STYLE: Style = Style { width: 300, color: false, unicode: true };
     use trueio_model::{TrendDevice, TrendLeftOut, TrendRun};
 
     fn run(index: u64) -> TrendRun {
@@ -356,7 +356,7 @@ mod tests {
         let answer = html.split("class=\"verdict").nth(1).unwrap();
         assert!(answer.split("</div>").next().unwrap().contains("IOPS: fell from 100 to 50"));
         assert_eq!(html.matches("class=\"ring").count(), 1);
-        for words in [" · * not the disk: 96 % from memory · run ", " · + confirmed · run ", " · supported · run "]
+        for words in [" · * not the disk: 96 % from memory · run ", " · + confirmed · run ", " · confirmed · run "]
         {
             assert!(html.contains(words), "{words}\n{html}");
         }
@@ -375,7 +375,7 @@ mod tests {
         other.series[0].sentences = vec!["IOPS: halved".into(), "IOPS: what fell was more than what rose again".into()];
         other.series[0].points.iter_mut().skip(6).for_each(|point| point.words = "disturbed".into());
         assert!(trend_answer(&other).statements.is_empty());
-        let text = trend_terminal(&other);
+        let text = trend_terminal(&other, &STYLE);
         assert!(!text.contains("halved") && text.contains("what fell was more than what rose again"), "{text}");
         assert_eq!(parse_trend(&trend_json(&other)).expect("a trend"), other);
     }
@@ -391,7 +391,7 @@ mod tests {
             let answer = trend_answer(&trend);
             assert_eq!(answer.statements.len(), usize::from(mark.permits_a_winner()), "{mark:?}");
             let page = trend_html(&trend).split("<script").next().unwrap().to_owned();
-            for text in [trend_terminal(&trend), trend_markdown(&trend), page, answer.headline.join(" ")] {
+            for text in [trend_terminal(&trend, &STYLE), trend_markdown(&trend), page, answer.headline.join(" ")] {
                 assert_eq!(text.contains("fell from 100 to 50"), mark.permits_a_winner(), "{mark:?}: {text}");
                 assert_eq!(text.contains("is not stated, because"), !mark.permits_a_winner(), "{mark:?}: {text}");
             }
@@ -410,7 +410,7 @@ mod tests {
         assert!(matches!(parse_trend(&newer), Err(TrendError::Newer(9))));
         let damaged = trend_json(&trend).replace("\"series\"", "\"serious\"");
         assert!(matches!(parse_trend(&damaged), Err(TrendError::Damaged(_))));
-        for text in [trend_terminal(&trend), trend_markdown(&trend)] {
+        for text in [trend_terminal(&trend, &STYLE), trend_markdown(&trend)] {
             assert!(text.contains("fell from 100 to 50") && !text.contains('\u{1b}'), "{text}");
         }
     }

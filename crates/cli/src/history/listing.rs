@@ -7,9 +7,9 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use trueio_model::{IdentityKind, Mark, units};
-use trueio_report::clean;
+use trueio_model::{IdentityKind, Mark, Verdict, units};
 use trueio_report::message;
+use trueio_report::{clean, fitted, width_of};
 use trueio_store::{Device, Entry, Source, Stored};
 
 /// Printed instead of a verdict if no evidence was collected.
@@ -37,26 +37,32 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         );
     }
     let mut out = String::new();
+    let width = output::width_of(&std::io::stdout());
     for entry in &entries {
-        let mut line = format!(
-            "{}  {}  {:8}  {:14}  {}  {}",
-            short(&entry.id),
-            entry.started_at,
-            entry.kind,
-            words_of(entry),
-            entry.target,
-            entry.summary
-        );
+        let run = format!("{}  {}  {:8}  {:14}", short(&entry.id), entry.started_at, entry.kind, words_of(entry));
+        let mut about = format!("{}  {}", entry.target, entry.summary);
         for tag in &entry.tags {
-            let _ = write!(line, "  #{tag}");
+            let _ = write!(about, "  #{tag}");
         }
         if !entry.note.is_empty() {
-            let _ = write!(line, "  “{}”", entry.note.lines().next().unwrap_or_default());
+            let _ = write!(about, "  “{}”", entry.note.lines().next().unwrap_or_default());
         }
-        let _ = writeln!(out, "{}", clean(&line));
+        out.push_str(&line(&clean(&run), &clean(&about), width));
     }
     output::print_all(&out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the line of a run; two lines, each cut at the width, if the stream has one that is less.
+fn line(run: &str, about: &str, width: Option<usize>) -> String {
+    let whole = format!("{run}  {about}");
+    match width.filter(|width| width_of(&whole) > *width) {
+        None => format!("{whole}\n"),
+        Some(width) => {
+            let about = format!("          {about}");
+            format!("{}\n{}\n", fitted(run.trim_end(), width), fitted(about.trim_end(), width))
+        }
+    }
 }
 
 /// Returns the words of a run with their symbol, as at the end of the run: `! disturbed: dd wrote 335 MiB`.
@@ -65,7 +71,14 @@ fn words_of(entry: &Entry) -> String {
         (Source::Fio, _) => NO_EVIDENCE.to_owned(),
         (Source::Powercut, _) => entry.verdict.clone(),
         (Source::Trueio, Some(mark)) => format!("{} {}", mark.symbol(), entry.words),
-        (Source::Trueio, None) => entry.verdict.clone(),
+        // A run of an earlier version, of which only the verdict is known.
+        (Source::Trueio, None) => match serde_json::from_value::<Verdict>(entry.verdict.clone().into()) {
+            Ok(verdict) => {
+                let mark = Mark::of(verdict, &[]);
+                format!("{} {}", mark.symbol(), mark.word())
+            }
+            Err(_) => String::new(),
+        },
     }
 }
 
@@ -201,4 +214,21 @@ pub(super) fn portable(stored: &Stored) -> Value {
 pub(super) fn known_by(device: &Device) -> String {
     let of = |kind: IdentityKind| device.keys.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
     IdentityKind::ALL.into_iter().find_map(of).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_wider_than_the_terminal_becomes_two_within_it() {
+        let (run, about) =
+            ("3f9c21ab  2026-12-01T04:00:00Z  run       + confirmed   ", "/mnt/data  randread 4k q1, 10,674 IOPS");
+        assert_eq!(line(run, about, None).lines().count(), 1);
+        assert_eq!(line(run, about, Some(200)), line(run, about, None));
+        let narrow = line(run, about, Some(60));
+        assert_eq!(narrow.lines().count(), 2, "{narrow}");
+        assert!(narrow.lines().all(|line| width_of(line) <= 60), "{narrow}");
+        assert!(narrow.starts_with("3f9c21ab") && narrow.contains("\n          /mnt/data"), "{narrow}");
+    }
 }

@@ -174,7 +174,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let trend = trend.document();
     if !output::print_json(matches, || format!("{}\n", trueio_report::trend_json(&trend)))? {
-        output::print_all(&trueio_report::trend_terminal(&trend))?;
+        output::print_all(&trueio_report::trend_terminal(&trend, &output::style_of(&std::io::stdout())))?;
     }
     if let Some(reserved) = html {
         let path = reserved.path().to_owned();

@@ -728,7 +728,13 @@ fn lists_and_trends_have_the_words_of_the_end_of_a_run() {
         assert_eq!(point["words"], words[2..], "{trend:?}");
     }
     let doubts = "IOPS: in 2 of 3 runs the evidence makes it doubtful (1 not the disk: 96 % from memory; 1 disturbed: dd wrote 335 MiB)";
-    assert!(sandbox.run(&["history", "trend"]).out.contains(doubts), "{trend:?}");
+    assert!(sandbox.run(&["history", "trend"]).out_joined().contains(doubts), "{trend:?}");
+    // Both fit the width that `COLUMNS` sets.
+    for arguments in [&["history"][..], &["history", "trend"]] {
+        let output = sandbox.command(arguments).env("COLUMNS", "60").output().expect("the program starts");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(text.lines().count() > 3 && text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    }
     sandbox.run(&["history", "trend", "--html", "trend.html"]).assert_code(0);
     let page = fs::read_to_string(sandbox.path("trend.html")).expect("a page");
     let exported = sandbox.aside("all.csv");
@@ -749,9 +755,9 @@ fn lists_and_trends_have_the_words_of_the_end_of_a_run() {
         }
     }
     assert_eq!(rows(&sandbox, &[])[1]["words"], words[1][2..]);
-    // Of a run whose words are unknown, the list has the verdict.
+    // Of a run whose words are unknown, the list has the word of its verdict.
     history.execute("DELETE FROM run_words", []).expect("rows");
-    assert!(sandbox.run(&["history"]).out.contains("  suspect  "));
+    assert!(sandbox.run(&["history"]).out.contains("  ! disturbed  "));
     assert_eq!(rows(&sandbox, &[])[1]["words"], serde_json::Value::Null);
 }
 
