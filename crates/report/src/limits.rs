@@ -453,10 +453,11 @@ pub fn limit_line(limit: &JudgedLimit) -> String {
 }
 
 /// Returns the lines of all limits for one screen, those with the worst outcome first. Each condition is there: each load that misses it or
-/// leaves it undecided has a line, and the loads that meet it share one, with the sentence of the load that is nearest to the limit.
+/// leaves it undecided has a line, and the loads that meet it share one, with the sentence of the load that is nearest to the limit. Each next
+/// step is there once.
 pub(crate) fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
     let mut lines: Vec<(LimitOutcome, String)> = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let (mut seen, mut steps): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for limit in limits {
         if seen.contains(&limit.condition.as_str()) {
             continue;
@@ -466,7 +467,15 @@ pub(crate) fn limit_lines(limits: &[JudgedLimit]) -> Vec<String> {
             .iter()
             .filter(|one| one.condition == limit.condition)
             .partition(|one| one.outcome == LimitOutcome::Met);
-        lines.extend(open.iter().map(|one| (one.outcome, limit_line(one))));
+        for one in open {
+            // A step that an earlier line has is not repeated.
+            let line = match steps.contains(&one.next_step.as_str()) {
+                true => limit_line(&JudgedLimit { next_step: String::new(), ..one.clone() }),
+                false => limit_line(one),
+            };
+            steps.push(&one.next_step);
+            lines.push((one.outcome, line));
+        }
         let nearest = met.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
         lines.extend(nearest.map(|one| {
             let line = limit_line(one);

@@ -260,8 +260,17 @@ fn every_output_has_each_limit_and_a_stored_record_has_them_again() {
     let open = answered.limits.iter().filter(|limit| limit.outcome != LimitOutcome::Met);
     assert!(open.clone().count() > 4, "more than a handful");
     for limit in open {
-        assert!(text.contains(&joined(&limit_line(limit))), "{}: {text}", limit_line(limit));
+        let line = limit_line(&JudgedLimit { next_step: String::new(), ..limit.clone() });
+        assert!(text.contains(&joined(&line)) && text.contains(&joined(&limit.next_step)), "{line}: {text}");
     }
+    let mut busy = record(&["IOPS < 1100", "p99 > 1ms"], None);
+    let check = fixture::finding("foreign_io", CheckOutcome::Suspect, "dd wrote 335 MiB", Some(23));
+    busy.phases[0].checks.push(check);
+    busy.phases[0].verdict = Verdict::of(&busy.phases[0].checks);
+    busy.phases.truncate(1);
+    let lines = joined(&screen(&busy, &wide, "add -v", &[]));
+    assert_eq!(lines.matches("limit undecided: ").count(), 2, "{lines}");
+    assert_eq!(lines.matches("] → ").count(), 1, "the step once: {lines}");
     assert_eq!(text.matches("limit met: ").count(), 3, "{text}");
     assert!(text.contains("other figures are farther from it"), "{text}");
     assert!(text.rfind("limit missed: ") < text.find("limit undecided: "), "{text}");
