@@ -83,7 +83,7 @@ impl SyscallWatch {
     /// Prepares an instance; nothing is recorded yet. Takes tens of milliseconds.
     pub fn new() -> Self {
         let recording = Recording {
-            events: events::EVENTS.map(|event| RecordedEvent::new(event, "")).to_vec(),
+            events: events::EVENTS.map(|event| RecordedEvent::frequent(event, "")).to_vec(),
             buffers_kib: 64 << 10,
             buffer_kib_min: 1 << 10,
             buffer_kib_max: 32 << 10,

@@ -116,9 +116,7 @@ impl TraceSession {
         let devices = recorded.recorded();
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats(!devices.passing.is_empty())?;
-            let mut instance = Instance::new(tracefs, Recording::of_requests(&devices).with_pages(&formats))?;
-            instance.attach();
-            Ok((instance, formats))
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices).with_pages(&formats))?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),

@@ -3,8 +3,8 @@
 //! The first window opens when the measured part begins. The others open at random times drawn from a seed:
 //! one in every half second, one in every second after the sixty-fourth, and so on. A window ends after
 //! [`ISSUE_COUNT_ENOUGH`] requests or [`LENGTH_MAX`], whichever comes first: a fast disk is traced for a few
-//! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows
-//! nothing is recorded, and a tracepoint costs some nanoseconds.
+//! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows the
+//! tracepoints of requests are off and cost nothing.
 //!
 //! Cannot see: requests between two windows.
 

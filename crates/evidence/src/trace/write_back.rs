@@ -107,7 +107,9 @@ impl PageFormats {
     /// Returns the events to record.
     pub(crate) fn events(&self) -> impl Iterator<Item = RecordedEvent> + use<> {
         let others = WRITTEN.into_iter().chain([RENAME, EXIT]);
-        [RecordedEvent::new(self.dirty.0, SAMPLED)].into_iter().chain(others.map(|event| RecordedEvent::new(event, "")))
+        [RecordedEvent::frequent(self.dirty.0, SAMPLED)]
+            .into_iter()
+            .chain(others.map(|event| RecordedEvent::rare(event, "")))
     }
 
     /// Parses the fields of an event; `None` for one of another kind.

@@ -841,24 +841,6 @@ fn a_trace_leaves_nothing_and_the_next_one_removes_the_instance_of_a_killed_proc
     assert!(!instances().iter().any(|name| name.starts_with(&childs)), "{:?}", instances());
 }
 
-/// Goal: a window interrupts no processor: its tracepoints are attached once, and between windows they record nothing. Method: the state of one in
-/// the instance, with `*` while it is attached by a trigger, is read until it is off.
-#[test]
-fn tracepoints_stay_attached_between_windows() {
-    let _alone = alone();
-    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
-    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
-        let file = open(&path, libc::O_DIRECT);
-        calls.blocks(OpKind::Read, &file, &path, 600);
-        let states = in_instance(
-            "for i in $(seq 1000); do s=$(cat $one/events/block/block_rq_complete/enable); echo \"$s\"; [ \"$s\" = '0*' ] && break; sleep 0.01; done",
-        );
-        assert!(states.lines().all(|state| ["1*", "0*"].contains(&state)), "{states}");
-        assert_eq!(states.lines().last(), Some("0*"), "{states}");
-    });
-    assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
-}
-
 /// Goal: without root everything else works, the level is E2, and the finding names the missing privilege.
 /// Method: a thread changes to the user `nobody` (the raw system call changes one thread only) and runs the
 /// phase.
