@@ -15,7 +15,7 @@ use super::loops::OpenLoops;
 use super::tracefs::{Instance, Recording, Tracefs};
 use super::window::{OwnThreads, Request, Window};
 use super::write_back::{DirtiedFile, Dirtiers, disks_of};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use trueio_device::System;
 
 /// A trace of the requests of disks, until dropped.
@@ -81,12 +81,8 @@ impl DiskUsers {
         let loops = OpenLoops::below(&self.system, &self.layers.disks);
         let of_loops = ranges_of(loops.seen.files.iter().map(|file| &file.extents));
         let mut sums: BTreeMap<(&str, i32, u32), u64> = BTreeMap::new();
-        let on_loops = window.requests.iter().filter(|request| loops.seen.has(request.device));
-        let users_of_loops: BTreeSet<i32> = on_loops.map(|request| request.process).collect();
         let is_of_others = |request: &&Request| {
-            // The driver passes I/O on in a thread of the kernel, or in the one that submitted it (Linux 6.18).
-            let passes_on = request.is_kernel || users_of_loops.contains(&request.process);
-            let is_passed_on = passes_on && contains(&of_loops, request);
+            let is_passed_on = request.is_kernel && contains(&of_loops, request);
             !request.is_own && !request.is_rank && !is_passed_on && request.flags.kind != Kind::Flush
         };
         for request in window.requests.iter().filter(is_of_others) {
