@@ -33,7 +33,7 @@ const IO_COUNT_MIN: u64 = 30;
 const DISK_SHARE_MIN: f64 = 0.5;
 pub(crate) const UNEXPLAINED_SHARE_MAX: f64 = 1.0 / 3.0;
 const UNEXPLAINED_NS_MIN: f64 = 20_000.0;
-/// Of calls that wait for several requests: threads of a journal are woken between these.
+/// Of calls that wait for several requests.
 const UNEXPLAINED_BETWEEN_NS_MIN: f64 = 200_000.0;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
@@ -52,8 +52,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let origins = trace.latency.iter().filter(|parts| parts.io_count >= IO_COUNT_MIN);
     let origins = origins.filter_map(|parts| Origin::of(facts, &works, parts));
     let Some(worst) = origins.max_by(|a, b| a.unexplained.total_cmp(&b.unexplained)) else {
-        let sentence =
-            format!("Fewer than {IO_COUNT_MIN} transfers of each operation were traced with all their parts.");
+        let sentence = format!("Fewer than {IO_COUNT_MIN} calls of each operation were traced with all their parts.");
         return not_seen(NAME, SOURCE, sentence);
     };
     worst.judge()
@@ -103,22 +102,23 @@ struct Origin {
     disk: f64,
     /// The part that neither these nor the processors explain, from 0 to 1.
     unexplained: f64,
-    /// The least time of that part that is suspect, in nanoseconds.
-    unexplained_ns_min: f64,
+    /// True if a call waits for several requests, between which threads of a journal are woken.
+    waits_for_several: bool,
 }
 
 impl Origin {
     /// Returns `None` if no call of the operation was recorded.
     fn of(facts: &PhaseFacts<'_>, works: &[Work<'_>], parts: &LatencyParts) -> Option<Self> {
         let (mut sum_ns, mut count) = (0.0, 0);
+        let is_durable = |work: &Work<'_>| parts.op == OpKind::Write && work.has_dsync();
         let is_traced =
-            |work: &&Work<'_>| parts.op == OpKind::Sync || work.has_dsync() || facts.way(work.job) == Way::Direct;
+            |work: &&Work<'_>| parts.op == OpKind::Sync || is_durable(work) || facts.way(work.job) == Way::Direct;
         for total in works.iter().filter(is_traced).filter_map(|work| work.op(parts.op)).map(|op| &op.latency.total) {
             sum_ns += total.mean_ns().unwrap_or(0.0) * total.count() as f64;
             count += total.count();
         }
         // The disks count no time of a sync call's requests together: the traced calls are compared with their own mean.
-        let waits_for_several = parts.op == OpKind::Sync || works.iter().any(|work| work.has_dsync());
+        let waits_for_several = parts.op == OpKind::Sync || works.iter().any(is_durable);
         let mean_ns = if waits_for_several { parts.total.mean_ns as f64 } else { sum_ns / count.max(1) as f64 };
         if count == 0 || mean_ns <= 0.0 || parts.total.mean_ns == 0 {
             return None;
@@ -138,7 +138,7 @@ impl Origin {
             rest_ns: parts.rest.mean_ns,
             disk,
             unexplained,
-            unexplained_ns_min: if waits_for_several { UNEXPLAINED_BETWEEN_NS_MIN } else { UNEXPLAINED_NS_MIN },
+            waits_for_several,
         })
     }
 
@@ -148,8 +148,11 @@ impl Origin {
         let found = format!("{device} in the device, {scheduler} in the I/O scheduler, {rest} elsewhere");
         let outside = (1.0 - self.disk) * 100.0;
         let is_outside = self.disk < DISK_SHARE_MIN;
-        let is_unexplained =
-            self.unexplained > UNEXPLAINED_SHARE_MAX && self.unexplained * self.mean_ns >= self.unexplained_ns_min;
+        let (least_ns, elsewhere) = match self.waits_for_several {
+            true => (UNEXPLAINED_BETWEEN_NS_MIN, "in system calls, in the filesystem and its journal, or"),
+            false => (UNEXPLAINED_NS_MIN, "in system calls and"),
+        };
+        let is_unexplained = self.unexplained > UNEXPLAINED_SHARE_MAX && self.unexplained * self.mean_ns >= least_ns;
         let report = |outcome, sentence: String| {
             finding(NAME, outcome, SOURCE, format!("half of {mean}"), found.clone(), sentence)
         };
@@ -166,7 +169,7 @@ impl Origin {
         }
         let sentence = if is_outside {
             format!(
-                "{outside:.0} % of the latency of {}s is outside the disk, in system calls and while processors were busy.",
+                "{outside:.0} % of the latency of {}s is outside the disk, {elsewhere} while processors were busy.",
                 self.op
             )
         } else {

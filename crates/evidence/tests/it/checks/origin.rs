@@ -66,6 +66,26 @@ fn latency_that_the_disk_does_not_explain_is_suspect() {
     reads_of(22, 8).judge().assert(CHECK, Passed, "outside the disk, in system calls");
 }
 
+/// Goal: what makes writes durable excuses no delay of reads, and a journal's threads are not mistaken for a library.
+/// Method: a job whose writes are durable by a flag; its reads have 48 of 200 µs in the device, then its sync calls do, and then 48 of 612.
+#[test]
+fn only_calls_that_make_data_durable_may_wait_for_a_journal() {
+    let durable = |op, mean_us| {
+        let mut phase = reads_of(mean_us, 48);
+        phase.jobs[0].pattern.mix = OpMix::ReadWrite { read_percent: 50 };
+        phase.jobs[0].write_flags.dsync = true;
+        (phase.worker_cpu.system_ns, phase.worker_cpu.user_ns) = (0, 0);
+        phase.records[0].ops[0].op = op;
+        phase.trace.as_mut().expect("a trace").latency[0].op = op;
+        phase.judge()
+    };
+    durable(OpKind::Read, 200).assert(CHECK, Suspect, "76 % of the latency of reads is outside the disk");
+    durable(OpKind::Sync, 200).assert(CHECK, Passed, "in the filesystem and its journal");
+    durable(OpKind::Write, 200).assert(CHECK, Passed, "in the filesystem and its journal");
+    durable(OpKind::Sync, 612).assert(CHECK, Suspect, "92 % of the latency of syncs is outside the disk");
+    durable(OpKind::Write, 612).assert(CHECK, Suspect, "92 % of the latency of writes is outside the disk");
+}
+
 /// Goal: on busy processors, which delay completions, nothing is accused.
 /// Method: the workers use their processors, or wait for them, or another task does, or a hypervisor takes them, for most of the time.
 #[test]
