@@ -65,7 +65,7 @@ impl Again {
         Some(format!("run `{}`", command_line(&words)))
     }
 
-    /// Returns the command that measures each load for so many seconds.
+    /// Returns the command that measures each load for a time, in seconds.
     pub(crate) fn for_seconds(&self, seconds: f64) -> Option<String> {
         let runtime = format!("{seconds}s");
         match self.kind.as_str() {

@@ -235,7 +235,7 @@ fn explain_prints_what_is_set_and_all_prints_the_rest() {
 }
 
 /// Goal: a run waits until another program no longer uses the disk, and fails with that program's name if that does not end.
-/// Method: a loop device over memory, so that nobody else uses a disk below; nobody uses it, then `dd`.
+/// Method: a loop device over memory, which has no disk below that other programs use; first it is idle, then `dd` reads it.
 #[test]
 fn a_run_waits_for_an_idle_disk_and_gives_up_after_the_limit() {
     if lacks("loop") {
