@@ -348,6 +348,9 @@ impl Instance {
         // A full buffer drops the newest events, so the beginning of a window is complete.
         write(&directory, "options/overwrite", "0")?;
         write(&directory, "options/disable_on_free", "1")?;
+        // Otherwise the kernel notes names of threads for this instance while one of its events is on, in tracepoints at each change of
+        // threads and each wake-up. The recorded events have the names that are needed. Where it cannot be switched off, it costs little.
+        let _ = write(&directory, "trace_options", "norecord-cmd");
         let free_buffer =
             rustix::fs::openat(&directory, "free_buffer", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| failed("cannot open `free_buffer` of the tracing instance", error))?;
