@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut buffer = AlignedBuffer::new(4096, 4096)?;
     let mut watch = Watch::new(&system, &targets, [&file]);
     watch.baseline(Duration::ZERO);
-    watch.before();
+    watch.before(Some(Duration::from_secs(seconds)));
     let (began, mut count, mut place) = (Instant::now(), 0u64, 1u64);
     while began.elapsed() < Duration::from_secs(seconds) {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut watch = Watch::new(&system, &targets, [&file]);
     let mut costs: Vec<u64> = (0..1000)
         .map(|_| {
-            watch.before();
+            watch.before(None);
             watch.after().cost_ns
         })
         .collect();

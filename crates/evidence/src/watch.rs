@@ -170,13 +170,14 @@ impl Watch {
         self.trace.as_ref()?.sample_window()
     }
 
-    /// Reads the counters. Call it just before the first measured I/O is issued.
-    pub fn before(&mut self) {
+    /// Reads the counters. Call it just before the first measured I/O is issued. The longer a phase will take, by `length` if that is known,
+    /// the rarer are the windows in which its requests are traced.
+    pub fn before(&mut self, length: Option<Duration>) {
         let at = Instant::now();
         self.open_files();
         let worker_wait_ns = self.sample_window().and_then(|_| kernel_worker_wait_ns(&self.system));
         if let Some(trace) = &mut self.trace {
-            trace.begin();
+            trace.begin(length);
         }
         for file in &mut self.files {
             file.before = file.residency();

@@ -227,7 +227,7 @@ impl<'w> Watching<'w> {
             }
         }
         if let Some(watch) = &mut watching.watch {
-            watch.before();
+            watch.before(length_of(plans));
         }
         if let Some(syscalls) = &mut watching.syscalls {
             syscalls.begin(&traced_threads(plans, numbers));
@@ -243,6 +243,12 @@ impl<'w> Watching<'w> {
         let threads = if is_traced { Vec::new() } else { numbers_of(numbers) };
         Some(watch.timeline(plans, &threads))
     }
+}
+
+/// Returns how long a phase will be measured; `None` if that depends on how fast its jobs are.
+fn length_of(plans: &[&JobPlan]) -> Option<Duration> {
+    let lengths = plans.iter().map(|job| job.limits.runtime_ns.filter(|_| job.limits.is_time_based));
+    lengths.collect::<Option<Vec<u64>>>()?.into_iter().max().map(Duration::from_nanos)
 }
 
 /// Returns the threads of each job whose system calls are traced. Of other jobs nothing is recorded.
@@ -481,5 +487,25 @@ fn collect_report(thread: WorkerThread<'_>) -> WorkerReport {
             Ok(None) | Err(_) => WorkerReport::failed("the worker panicked; this is a bug of trueio".to_owned()),
         },
         Err(error) => WorkerReport::failed(format!("starting a thread failed: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_phase_is_known_if_each_job_ends_by_time() {
+        let second = 1_000_000_000;
+        let job = |runtime_ns, is_time_based| {
+            let mut job = JobPlan::plain(EngineKind::Psync, 1 << 20);
+            (job.limits.runtime_ns, job.limits.is_time_based) = (runtime_ns, is_time_based);
+            job
+        };
+        let (short, long) = (job(Some(second), true), job(Some(30 * second), true));
+        assert_eq!(length_of(&[&short, &long]), Some(Duration::from_secs(30)));
+        assert_eq!(length_of(&[&short, &job(Some(30 * second), false)]), None, "it may end earlier, by size");
+        assert_eq!(length_of(&[&job(None, false)]), None);
+        assert_eq!(length_of(&[]), None);
     }
 }

@@ -67,7 +67,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
     let targets = [target];
     let mut watch = Watch::new(&system, &targets, [&watched]);
     watch.baseline(Duration::from_nanos(stage.machine.idle_baseline_ns));
-    watch.before();
+    watch.before(None);
     let calls = write_blindly(&file, &path);
     let mut observation = watch.after();
     observation.residency.iter_mut().for_each(|file| file.0.clone_from(&path));

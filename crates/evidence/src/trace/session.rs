@@ -14,6 +14,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 use trueio_device::System;
 use trueio_model::TargetFacts;
 
@@ -155,15 +156,15 @@ impl TraceSession {
         self.ready.is_some().then(|| Arc::clone(&self.number))
     }
 
-    /// Opens the first window.
-    pub(crate) fn begin(&mut self) {
+    /// Opens the first window of a phase that will take `length`, if that is known.
+    pub(crate) fn begin(&mut self, length: Option<Duration>) {
         let Some((instance, formats)) = self.ready.take() else { return };
         let (measured, loops) = (&self.seen.layers, &self.loops.seen.layers);
         let below = loops.disks.iter().map(|disk| disk.device).filter(|device| measured.disk(*device).is_none());
         let mut layers = measured.clone();
         layers.join(loops);
         let devices = TracedDevices { paths: Paths::new(&layers), below: below.collect() };
-        match Sampler::begin(instance, formats, devices, Arc::clone(&self.number)) {
+        match Sampler::begin(instance, formats, devices, Arc::clone(&self.number), length) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(reason) => self.seen.missing = Some(reason),
         }

@@ -1,7 +1,7 @@
 //! Time windows in which requests are traced.
 //!
-//! The first window opens when the measured part begins. The others open at random times drawn from a seed:
-//! one in every half second, one in every second after the sixty-fourth, and so on. A window ends after
+//! The first window opens when the measured part begins. The others open at random times drawn from a seed, one in every period: half
+//! a second, or longer for a phase of a known length ([`period_for`]), and twice as long after the sixty-fourth, and so on. A window ends after
 //! [`ISSUE_COUNT_ENOUGH`] requests or [`LENGTH_MAX`], whichever comes first: a fast disk is traced for a few
 //! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows the
 //! tracepoints of requests are off and cost nothing.
@@ -30,8 +30,12 @@ const KEPT_MAX: usize = 1024;
 const LENGTH_MAX: Duration = Duration::from_millis(300);
 /// Delay before the first check whether a window has enough requests; each further delay is twice as long.
 const LOOK_FIRST: Duration = Duration::from_millis(2);
-/// Each such span contains one window.
-const PERIOD: Duration = Duration::from_millis(500);
+/// The shortest and the longest span that contains one window, until it doubles. Two seconds, because a window costs some milliseconds of a
+/// processor where tracepoints are slow to switch.
+const PERIOD_MIN: Duration = Duration::from_millis(500);
+const PERIOD_MAX: Duration = Duration::from_secs(2);
+/// Number of windows of a phase of known length between those two limits.
+const WINDOWS_PER_PHASE: u32 = 8;
 /// Number of windows after which the span doubles, so that little is kept of long runs.
 const PERIOD_DOUBLES_EVERY: u32 = 64;
 
@@ -401,13 +405,20 @@ fn thread_name(number: i32) -> Option<String> {
     Some(std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?.trim_end().to_owned())
 }
 
+/// Returns the span that contains one window of a phase that will take `length`; `None`: that is not known.
+///
+/// It is the same for the whole phase, so that what the windows saw is scaled to the phase by their length alone.
+fn period_for(length: Option<Duration>) -> Duration {
+    length.map_or(PERIOD_MIN, |length| (length / WINDOWS_PER_PHASE).clamp(PERIOD_MIN, PERIOD_MAX))
+}
+
 /// Returns when the window after `number` begins, since the first.
-fn begin_of(number: u32, seed: u64) -> Duration {
+fn begin_of(number: u32, seed: u64, shortest: Duration) -> Duration {
     let doubled = number / PERIOD_DOUBLES_EVERY;
-    let period = PERIOD * 2u32.pow(doubled.min(20));
+    let period = shortest * 2u32.pow(doubled.min(20));
     let mut begin = Duration::ZERO;
     for earlier in 0..doubled {
-        begin += PERIOD * 2u32.pow(earlier.min(20)) * PERIOD_DOUBLES_EVERY;
+        begin += shortest * 2u32.pow(earlier.min(20)) * PERIOD_DOUBLES_EVERY;
     }
     begin += period * (number % PERIOD_DOUBLES_EVERY);
     let share = (nth_mix64(seed, u64::from(number)) >> 11) as f64 / (1u64 << 53) as f64;
@@ -444,7 +455,8 @@ impl Stop {
 }
 
 impl Sampler {
-    /// Opens the first window and returns. `number` is set to its number, and to 0 while none is open.
+    /// Opens the first window of a phase that will take `length`, if that is known, and returns. `number` is set to its number, and to 0
+    /// while none is open.
     ///
     /// # Errors
     /// Tracing could not be started, or the thread could not be created.
@@ -453,6 +465,7 @@ impl Sampler {
         formats: Formats,
         devices: TracedDevices,
         number: Arc<AtomicU32>,
+        length: Option<Duration>,
     ) -> Result<Self, String> {
         let seed = u64::from(std::process::id()) ^ monotonic_ns();
         instance.enable()?;
@@ -462,7 +475,7 @@ impl Sampler {
         let mut tracer =
             Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default(), devices };
         let body = move || {
-            let windows = tracer.windows(begin_ns, seed);
+            let windows = tracer.windows(begin_ns, seed, period_for(length));
             (windows, thread_cpu_ns(), tracer.instance)
         };
         let thread = std::thread::Builder::new().name("trace".to_owned()).stack_size(256 << 10).spawn(body);
@@ -486,7 +499,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    fn windows(&mut self, mut begin_ns: u64, seed: u64) -> Vec<Window> {
+    fn windows(&mut self, mut begin_ns: u64, seed: u64, period: Duration) -> Vec<Window> {
         let began = Instant::now();
         let mut windows = Vec::new();
         // The workers of a short phase may be gone at the end of the first window.
@@ -494,7 +507,7 @@ impl Tracer {
         for number in 1.. {
             let (window, is_stopped) = self.window(number, begin_ns);
             windows.push(window);
-            if is_stopped || self.stop.wait(begin_of(number, seed).saturating_sub(began.elapsed())) {
+            if is_stopped || self.stop.wait(begin_of(number, seed, period).saturating_sub(began.elapsed())) {
                 break;
             }
             if self.instance.enable().is_err() {
@@ -786,14 +799,30 @@ mod tests {
         assert_eq!((complete.until_ns, complete.lost_count), (0, 8));
     }
 
+    /// Goal: short phases have the windows that they had, and in long ones tracing takes no more of the time than its bar allows.
+    #[test]
+    fn a_phase_of_known_length_has_a_window_in_each_eighth_of_it() {
+        let seconds = Duration::from_secs_f64;
+        for (length, period) in [
+            (None, 0.5),
+            (Some(1.0), 0.5),
+            (Some(4.0), 0.5),
+            (Some(10.0), 1.25),
+            (Some(30.0), 2.0),
+            (Some(3600.0), 2.0),
+        ] {
+            assert_eq!(period_for(length.map(seconds)), seconds(period), "{length:?}");
+        }
+    }
+
     #[test]
     fn windows_do_not_overlap_and_become_rarer_in_long_runs() {
-        for seed in [0, 1, 99] {
-            let begins: Vec<Duration> = (1..700).map(|number| begin_of(number, seed)).collect();
+        for (seed, period) in [0, 1, 99].into_iter().flat_map(|seed| [(seed, PERIOD_MIN), (seed, PERIOD_MAX)]) {
+            let begins: Vec<Duration> = (1..700).map(|number| begin_of(number, seed, period)).collect();
             for pair in begins.windows(2) {
                 assert!(pair[1] >= pair[0] + LENGTH_MAX, "{pair:?}");
             }
-            assert!(begins[0] >= PERIOD, "the second window does not follow the first at once");
+            assert!(begins[0] >= period, "the second window does not follow the first at once");
             assert!(begins[600] > Duration::from_secs(3600), "{:?}", begins[600]);
         }
     }

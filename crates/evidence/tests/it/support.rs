@@ -632,7 +632,7 @@ fn staged(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Phase {
     }
     watch.baseline(Duration::from_millis(150));
     let mut calls = Calls { window: watch.sample_window(), ..Calls::default() };
-    watch.before();
+    watch.before(None);
     let at = Instant::now();
     io(&mut calls);
     while calls.window.is_some()

@@ -71,7 +71,7 @@ fn an_unobservable_file_becomes_a_note_and_the_others_are_observed() {
     ];
     let mut watch = Watch::new(&system, &targets, &files);
     watch.baseline(Duration::from_millis(5));
-    watch.before();
+    watch.before(None);
     assert_eq!(std::fs::read(&path).expect("the file").len() as u64, MIB);
     let seen = watch.after();
     assert_eq!(seen.devices.len(), targets[0].disks.len());
@@ -81,7 +81,7 @@ fn an_unobservable_file_becomes_a_note_and_the_others_are_observed() {
     let after = seen.residency[0].2.as_ref().expect("the file's cached pages");
     assert_eq!(after.cached_pages * after.page_bytes, MIB);
     // The next phase starts afresh.
-    watch.before();
+    watch.before(None);
     assert!(watch.after().cost_ns > 0);
 }
 
