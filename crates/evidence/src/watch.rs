@@ -45,6 +45,8 @@ pub struct Watch {
     files: Vec<FileWatch>,
     maps: Vec<FileMap>,
     samples: Vec<ContentSample>,
+    /// The phase writes through the page cache.
+    dirties_pages: bool,
     background: Vec<String>,
     trace: Option<TraceSession>,
     notes: BTreeSet<String>,
@@ -124,6 +126,7 @@ impl Watch {
             files: watched,
             maps: Vec::new(),
             samples: Vec::new(),
+            dirties_pages: false,
             background: Vec::new(),
             trace: None,
             notes: BTreeSet::new(),
@@ -140,6 +143,12 @@ impl Watch {
             self.files.iter().filter_map(|file| sample(&file.path, file.offset_bytes, file.size_bytes)).collect();
     }
 
+    /// Says that the phase writes through the page cache: the kernel's event of a page that becomes dirty is on only while a window is open
+    /// then, and else for the whole phase, because switching it costs more. Call it before the baseline.
+    pub fn dirties_pages(&mut self) {
+        self.dirties_pages = true;
+    }
+
     /// Opens and maps the files, then reads the disks' counters over `length` while no job runs. The files
     /// must exist and be flushed; otherwise their write-back counts as I/O of other processes. A length of
     /// zero takes no baseline, and the I/O of other processes cannot be separated.
@@ -147,7 +156,7 @@ impl Watch {
         self.open_files();
         self.maps = self.map_files();
         // Not earlier, because creating an instance waits for the kernel.
-        self.trace = Some(TraceSession::new(&self.system, &self.targets, &watched(&self.files)));
+        self.trace = Some(TraceSession::new(&self.system, &self.targets, &watched(&self.files), self.dirties_pages));
         if length.is_zero() {
             return;
         }

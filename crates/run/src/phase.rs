@@ -14,8 +14,8 @@ use trueio_evidence::{
     Observation, PhaseFacts, SyscallWatch, Watch, describe_failure, explain_failure, judge, target_of,
 };
 use trueio_model::{
-    CpuTime, DelayStart, FilePlan, JobPlan, JobRecord, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord,
-    SampledIo, SteadyState, error_line,
+    CpuTime, DelayStart, DirectPolicy, FilePlan, JobPlan, JobRecord, OpKind, OpMix, Outcome, PhaseRecord, Prepare,
+    RunRecord, SampledIo, SteadyState, error_line,
 };
 
 /// The position of a phase in its run.
@@ -128,6 +128,11 @@ impl Setting<'_> {
         let reads = |job: &JobPlan| !matches!(job.pattern.mix, OpMix::Only(OpKind::Write | OpKind::Trim));
         if plans.iter().any(|job| job.engine.touches_files() && reads(job)) {
             watch.sample_content();
+        }
+        let dirties =
+            |job: &JobPlan| job.direct != DirectPolicy::Require && job.pattern.mix != OpMix::Only(OpKind::Read);
+        if plans.iter().any(|job| job.engine.touches_files() && dirties(job)) {
+            watch.dirties_pages();
         }
         // A disk that is driven in user space is claimed: no other program can use it.
         let is_shared = |job: &JobPlan| job.engine.touches_files() && !job.engine.drives_usb_disks();

@@ -83,8 +83,14 @@ pub(crate) struct TraceSession {
 }
 
 impl TraceSession {
-    /// Locates the files on their disks and prepares an instance. Nothing is traced yet.
-    pub(crate) fn new(system: &System, targets: &[TargetFacts], files: &[ObservedFile<'_>]) -> Self {
+    /// Locates the files on their disks and prepares an instance for a phase that writes through the page cache (`dirties_pages`) or
+    /// does not. Nothing is traced yet.
+    pub(crate) fn new(
+        system: &System,
+        targets: &[TargetFacts],
+        files: &[ObservedFile<'_>],
+        dirties_pages: bool,
+    ) -> Self {
         let mut trace = Self {
             number: Arc::new(AtomicU32::new(0)),
             ready: None,
@@ -117,7 +123,8 @@ impl TraceSession {
         let devices = recorded.recorded();
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats(!devices.passing.is_empty())?;
-            Ok((Instance::new(tracefs, Recording::of_requests(&devices).with_pages(&formats))?, formats))
+            let recording = Recording::of_requests(&devices).with_pages(&formats, dirties_pages);
+            Ok((Instance::new(tracefs, recording)?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),

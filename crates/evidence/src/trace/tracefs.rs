@@ -102,9 +102,9 @@ impl Recording {
         }
     }
 
-    /// Records whose dirty pages are written back, too.
-    pub(crate) fn with_pages(mut self, formats: &Formats) -> Self {
-        self.events.extend(formats.pages().into_iter().flat_map(PageFormats::events));
+    /// Records whose dirty pages are written back, too; `dirties_pages`: this program's are among them.
+    pub(crate) fn with_pages(mut self, formats: &Formats, dirties_pages: bool) -> Self {
+        self.events.extend(formats.pages().into_iter().flat_map(|pages| pages.events(dirties_pages)));
         self
     }
 

@@ -58,7 +58,7 @@ impl DiskUsers {
         }
         let tracefs = Tracefs::open()?;
         let formats = tracefs.formats(false)?;
-        let mut instance = Instance::new(tracefs, Recording::of_users(&layers.recorded()).with_pages(&formats))?;
+        let mut instance = Instance::new(tracefs, Recording::of_users(&layers.recorded()).with_pages(&formats, true))?;
         instance.enable()?;
         Ok(Self { instance, formats, system: system.clone(), layers, dirtiers: Dirtiers::default() })
     }

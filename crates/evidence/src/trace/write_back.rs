@@ -104,12 +104,11 @@ impl PageFormats {
         })
     }
 
-    /// Returns the events to record.
-    pub(crate) fn events(&self) -> impl Iterator<Item = RecordedEvent> + use<> {
+    /// Returns the events to record. That of a dirtied page is rare unless this program dirties pages itself while they are recorded.
+    pub(crate) fn events(&self, dirties_pages: bool) -> impl Iterator<Item = RecordedEvent> + use<> {
+        let dirty = if dirties_pages { RecordedEvent::frequent } else { RecordedEvent::rare };
         let others = WRITTEN.into_iter().chain([RENAME, EXIT]);
-        [RecordedEvent::frequent(self.dirty.0, SAMPLED)]
-            .into_iter()
-            .chain(others.map(|event| RecordedEvent::rare(event, "")))
+        [dirty(self.dirty.0, SAMPLED)].into_iter().chain(others.map(|event| RecordedEvent::rare(event, "")))
     }
 
     /// Parses the fields of an event; `None` for one of another kind.
