@@ -3,7 +3,7 @@
 //! Each [`Timeline::look`] reads the disks' counters (`/sys/block/<disk>/stat`) and the time for which the workers were in the
 //! run queue (`/proc/self/task/<thread>/schedstat`), and which limits of control groups are set (`limit_course.rs`); once a second also
 //! the temperature of NVMe disks and the processors' count of throttling. The difference to the last sample is judged by itself, and adjoining samples of one cause become one span.
-//! Where requests were traced, windows with requests of other programs add spans (`trace/`).
+//! Where requests are traced, windows with requests of other programs add spans, and a sample that shows others asks for a window (`trace/`).
 //!
 //! Cannot see: I/O of others in the direction of the jobs (without a trace), and any in a phase that reads and writes; waiting of
 //! workers after the first [`THREAD_COUNT_MAX`]; heat of SATA disks, because their temperature is read by a command that other
@@ -16,6 +16,7 @@
 //! Source: Linux `Documentation/block/stat.rst`, `Documentation/scheduler/sched-stats.rst`.
 
 use crate::limit_course::{LimitCourse, LimitSpan};
+use crate::trace::WindowRequests;
 use std::fs;
 use trueio_device::{System, counters, temperature, throttle_count};
 use trueio_model::units::format_bytes;
@@ -106,6 +107,8 @@ pub struct Timeline {
     counted: usize,
     spans: Vec<Span>,
     limits: LimitCourse,
+    /// Asks for a window of traced requests where the counters show others; `None` without a trace.
+    pub(crate) requests: Option<WindowRequests>,
 }
 
 /// What a [`Timeline`] found.
@@ -139,6 +142,7 @@ impl Timeline {
             counted: 0,
             spans: Vec::new(),
             limits: LimitCourse::begin(system, device_names(targets)),
+            requests: None,
         };
         timeline.last = timeline.sample(0);
         timeline
@@ -152,8 +156,11 @@ impl Timeline {
             return;
         }
         let now = self.sample(at_ns);
-        let found = [others(&self.last, &now, self.direction), waited(&self.last, &now, self.threads.len())];
-        for what in found.into_iter().flatten() {
+        let others = others(&self.last, &now, self.direction);
+        if others.is_some() {
+            self.requests.iter_mut().for_each(WindowRequests::ask);
+        }
+        for what in [others, waited(&self.last, &now, self.threads.len())].into_iter().flatten() {
             self.add(Span { from_ns: self.last.at_ns, until_ns: at_ns, what });
         }
         if at_ns >= self.heat_due_ns {

@@ -40,3 +40,4 @@ pub use places::AddressSpace;
 pub use session::why_not_traced;
 pub(crate) use session::{ObservedFile, TraceSession};
 pub use users::{DiskUser, DiskUsers};
+pub(crate) use window::WindowRequests;

@@ -224,7 +224,9 @@ impl Watch {
     /// [`Watch::before`].
     pub fn timeline(&self, plans: &[&JobPlan], threads: &[i32]) -> Timeline {
         let disks = self.disks.iter().map(|disk| disk.name.clone()).collect();
-        Timeline::begin(&self.system, disks, &self.targets, plans, threads)
+        let mut timeline = Timeline::begin(&self.system, disks, &self.targets, plans, threads);
+        timeline.requests = self.trace.as_ref().and_then(TraceSession::window_requests);
+        timeline
     }
 
     /// Returns the changes of the disks' counters since [`Watch::before`], in the middle of the measured part. Disks whose

@@ -6,7 +6,8 @@
 //!   direction, disk and bytes ("about" marks extrapolated ones), also in the measured files and on the disk of a loop device's file.
 //!   Kernel threads are named by what they do: "write-back of dirty pages, by dd (thread 812, which has ended, dirtied about 8 MiB of
 //!   them)".
-//! - **Misses** programs that start during the phase and do the same I/O as the job (as root: between windows); who dirtied pages
+//! - **Misses** programs that start during the phase and do the same I/O as the job (as root: between windows; others' I/O in the other
+//!   direction opens a window); who dirtied pages
 //!   before or between windows; guests of the host or volumes of an array below the disk; on the disk of a loop device's file those
 //!   that use the page cache or another loop device.
 //! - **Thresholds**: in the baseline 8 requests, and requests or bytes per second above 5 % of the phase's, or the disk busy for 10 %

@@ -131,11 +131,12 @@ impl<'a> Ranges<'a> {
 /// Attributes each request to the job, the filesystem, the kernel or other processes.
 pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
     let ranges = Ranges::of(traced);
-    let mut processes: BTreeMap<(&str, i32, u32), TracedProcess> = BTreeMap::new();
-    let mut kernel: BTreeMap<(&str, u32), TracedProcess> = BTreeMap::new();
+    let mut seen = Seen::default();
     for window in &traced.windows {
         let mut busy: Vec<(u64, u64)> = Vec::new();
-        for Attributed { request, name, party, is_in_files, is_of_kernel } in ranges.requests(window) {
+        for attributed in ranges.requests(window) {
+            let Attributed { request, party, is_of_kernel, .. } = attributed;
+            seen.add(&attributed);
             let sum = match party {
                 Party::Ours => {
                     if is_of_kernel {
@@ -145,16 +146,8 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
                 }
                 Party::Filesystem => &mut record.filesystem,
                 Party::OwnElsewhere => &mut record.own_elsewhere,
-                Party::Kernel => {
-                    let work = kernel.entry((work_of(name, request.flags.kind), request.device)).or_default();
-                    add_to_process(work, request, is_in_files);
-                    &mut record.unattributed
-                }
-                Party::Others => {
-                    let process = processes.entry((name, request.process, request.device)).or_default();
-                    add_to_process(process, request, is_in_files);
-                    &mut record.others
-                }
+                Party::Kernel => &mut record.unattributed,
+                Party::Others => &mut record.others,
             };
             add(sum, request);
             if matches!(party, Party::Kernel | Party::Others) {
@@ -163,21 +156,58 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
         }
         record.others_busy_ns += union_ns(busy);
     }
-    let named = processes.into_iter().map(|((name, process, device), sum)| TracedProcess {
-        name: name.to_owned(),
-        process,
-        disk: traced.layers.name_of(device).to_owned(),
-        has_ended: traced.ended.contains(&process),
-        ..sum
-    });
-    record.other_processes = busiest_first(named.collect());
-    let kernel = kernel.into_iter().map(|((work, device), sum)| TracedProcess {
-        name: work.to_owned(),
-        disk: traced.layers.name_of(device).to_owned(),
-        ..sum
-    });
-    record.kernel_work = busiest_first(kernel.collect());
-    record.write_back = busiest_first(written_back(traced));
+    // What others did outside of the drawn windows is named and counts for no sum.
+    let (count, bytes) =
+        (record.others.count + record.unattributed.count, record.others.bytes + record.unattributed.bytes);
+    let is_seen = count >= OTHERS_COUNT_MIN || bytes >= OTHERS_BYTES_MIN;
+    let windows = if is_seen { traced.windows.iter().collect() } else { traced.all_windows() };
+    for window in windows.iter().filter(|window| window.is_asked) {
+        ranges.requests(window).iter().for_each(|attributed| seen.add(attributed));
+    }
+    record.other_processes = busiest_first(seen.processes(traced));
+    record.kernel_work = busiest_first(seen.kernel_work(traced));
+    record.write_back = busiest_first(written_back(traced, &windows));
+}
+
+/// What other programs and the kernel's threads were seen to do.
+#[derive(Default)]
+struct Seen<'w> {
+    /// By name, process and disk.
+    processes: BTreeMap<(&'w str, i32, u32), TracedProcess>,
+    /// By work and disk.
+    kernel: BTreeMap<(&'static str, u32), TracedProcess>,
+}
+
+impl<'w> Seen<'w> {
+    fn add(&mut self, attributed: &Attributed<'w>) {
+        let Attributed { request, name, party, is_in_files, .. } = *attributed;
+        let sum = match party {
+            Party::Kernel => self.kernel.entry((work_of(name, request.flags.kind), request.device)).or_default(),
+            Party::Others => self.processes.entry((name, request.process, request.device)).or_default(),
+            _ => return,
+        };
+        add_to_process(sum, request, is_in_files);
+    }
+
+    fn processes(&self, traced: &PhaseTrace) -> Vec<TracedProcess> {
+        let named = self.processes.iter().map(|(&(name, process, device), sum)| TracedProcess {
+            name: name.to_owned(),
+            process,
+            disk: traced.layers.name_of(device).to_owned(),
+            has_ended: traced.ended.contains(&process),
+            ..sum.clone()
+        });
+        named.collect()
+    }
+
+    fn kernel_work(&self, traced: &PhaseTrace) -> Vec<TracedProcess> {
+        let named = self.kernel.iter().map(|(&(work, device), sum)| TracedProcess {
+            name: work.to_owned(),
+            disk: traced.layers.name_of(device).to_owned(),
+            ..sum.clone()
+        });
+        named.collect()
+    }
 }
 
 pub(super) fn busiest_first(mut processes: Vec<TracedProcess>) -> Vec<TracedProcess> {
@@ -187,18 +217,20 @@ pub(super) fn busiest_first(mut processes: Vec<TracedProcess>) -> Vec<TracedProc
 }
 
 /// Returns the programs whose dirty pages the kernel wrote back to the disks of a trace, and those that dirtied pages of the measured files: these may be
-/// written by the job's own threads, whose direct I/O to the same place waits for it.
-fn written_back(traced: &PhaseTrace) -> Vec<TracedProcess> {
+/// written by the job's own threads, whose direct I/O to the same place waits for it. Of the measured files only what drawn windows saw counts.
+fn written_back(traced: &PhaseTrace, windows: &[&Window]) -> Vec<TracedProcess> {
     let mut dirtiers = Dirtiers::default();
     let mut sums: BTreeMap<(String, i32, u32), TracedProcess> = BTreeMap::new();
-    for pages in traced.windows.iter().map(|window| &window.pages) {
+    for window in windows {
+        let pages = &window.pages;
         let is_measured = |file: &PageFile, device: u32| {
             traced.inodes.iter().any(|(disks, inode)| *inode == file.inode && disks.contains(&device))
         };
         let written_back = dirtiers.written_back(pages);
         let written = written_back.iter().map(|dirtied| (dirtied, false));
         // The program may be that of a job.
-        let in_files = pages.dirtied.iter().filter(|_| !traced.runs_programs).map(|dirtied| (dirtied, true));
+        let counts_in_files = !traced.runs_programs && !window.is_asked;
+        let in_files = pages.dirtied.iter().filter(|_| counts_in_files).map(|dirtied| (dirtied, true));
         for (DirtiedFile { file, process, name, bytes }, is_in_files) in written.chain(in_files) {
             let below = traced.backing.get(&file.backing).into_iter().flatten().copied();
             let ours = below.filter(|device| traced.layers.disk(*device).is_some());
@@ -289,7 +321,7 @@ pub(crate) fn others_in(traced: &PhaseTrace) -> Vec<DisturbedSpan> {
             what: format!("{name} {} in the traced windows", moved_words(&sum)),
         }
     };
-    for window in &traced.windows {
+    for window in traced.all_windows() {
         let (mut all, mut others) = (RequestSum::default(), RequestSum::default());
         let mut names: BTreeMap<&str, TracedProcess> = BTreeMap::new();
         for Attributed { request, name, party, is_in_files, .. } in ranges.requests(window) {
@@ -466,6 +498,24 @@ pub(crate) mod tests {
         attribute(&PhaseTrace { runs_programs: true, ..trace }, &mut record);
         assert_eq!((record.ours.count, record.others.count), (22, 16));
         assert_eq!(union_ns(vec![(5, 9), (0, 2), (1, 3), (8, 12)]), 10);
+    }
+
+    /// Goal: a window that was asked for names programs and counts for no sum; where drawn windows show others, it adds nothing to them.
+    #[test]
+    fn a_window_that_was_asked_for_names_programs_and_counts_for_no_sum() {
+        let asked = |others| Window { is_asked: true, ..window(700, others) };
+        for (seen, in_asked, moved_bytes) in [(0, 16, 16 << 16), (16, 16, 16 << 16), (0, 0, 0)] {
+            let trace = PhaseTrace { asked: vec![asked(in_asked)], ..traced(vec![window(0, seen), window(1_000, 0)]) };
+            let mut record = TraceRecord::default();
+            attribute(&trace, &mut record);
+            let moved: u64 = record.other_processes.iter().map(|process| process.write_bytes).sum();
+            assert_eq!(moved, moved_bytes, "{seen} {in_asked}");
+            assert_eq!((record.ours.count, record.others.count), (20, seen), "{seen} {in_asked}");
+            assert_eq!(record.others_busy_ns, seen.min(1), "{seen} {in_asked}");
+            // It shows when, in the order of time.
+            let spans = others_in(&trace);
+            assert_eq!(spans.iter().any(|span| span.from_ns == 700_000_000), in_asked > 0 && seen == 0, "{spans:?}");
+        }
     }
 
     /// Goal: what the kernel writes back is named by that, and by the program that dirtied it, with its name at that time; a program that dirtied other files is

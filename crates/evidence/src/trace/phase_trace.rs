@@ -29,6 +29,17 @@ pub struct PhaseTrace {
     pub(crate) backing: BTreeMap<String, Vec<u32>>,
     /// The inodes of the measured files, each with the disks below.
     pub(crate) inodes: Vec<(Vec<u32>, u64)>,
-    /// Oldest first.
+    /// Those that were drawn, oldest first.
     pub(crate) windows: Vec<Window>,
+    /// Those that were asked for because counters showed other programs, oldest first: they name programs, and count for no sum.
+    pub(crate) asked: Vec<Window>,
+}
+
+impl PhaseTrace {
+    /// Returns all windows, oldest first.
+    pub(crate) fn all_windows(&self) -> Vec<&Window> {
+        let mut all: Vec<&Window> = self.windows.iter().chain(&self.asked).collect();
+        all.sort_by_key(|window| window.begin_ns);
+        all
+    }
 }

@@ -7,7 +7,7 @@ use super::layers::encode;
 use super::loops::OpenLoops;
 use super::phase_trace::PhaseTrace;
 use super::tracefs::{Instance, RecordedDevices, Recording, Tracefs};
-use super::window::{Paths, Sampler, TracedDevices, Window};
+use super::window::{Paths, Sampler, TracedDevices, Window, WindowRequests};
 use super::write_back::disks_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -38,7 +38,7 @@ pub(crate) struct ObservedFile<'a> {
 }
 
 /// Returns the threads of other programs in a trace that have ended.
-fn ended_in(windows: &[Window]) -> Vec<i32> {
+fn ended_in(windows: &[&Window]) -> Vec<i32> {
     let requests = windows.iter().flat_map(|window| window.requests.iter().chain(&window.below));
     let others = requests.filter(|request| !request.is_own && request.process > 0).map(|request| request.process);
     let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied).map(|dirtied| dirtied.process);
@@ -59,7 +59,7 @@ fn inode_of(file: &File) -> Option<u64> {
 }
 
 /// Returns the disks below each backing device with dirty pages of others.
-fn backing_of(system: &System, windows: &[Window]) -> BTreeMap<String, Vec<u32>> {
+fn backing_of(system: &System, windows: &[&Window]) -> BTreeMap<String, Vec<u32>> {
     let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied);
     let names: BTreeSet<&String> = dirtied.map(|dirtied| &dirtied.file.backing).collect();
     names.into_iter().map(|name| (name.clone(), disks_of(system, name))).collect()
@@ -177,6 +177,11 @@ impl TraceSession {
         }
     }
 
+    /// Returns how further windows are asked for; `None` while nothing is traced.
+    pub(crate) fn window_requests(&self) -> Option<WindowRequests> {
+        self.sampler.as_ref().map(Sampler::requests)
+    }
+
     /// Closes the last window, locates the files again, and returns the trace. A session serves one phase:
     /// `None` on the second call.
     pub(crate) fn end(&mut self, files: &[ObservedFile<'_>]) -> Option<PhaseTrace> {
@@ -186,9 +191,9 @@ impl TraceSession {
         if let Some(sampler) = self.sampler.take() {
             match sampler.end() {
                 Ok((windows, thread_cpu_ns, instance)) => {
-                    self.seen.ended = ended_in(&windows);
-                    self.seen.backing = backing_of(&self.system, &windows);
-                    self.seen.windows = windows;
+                    (self.seen.windows, self.seen.asked) = (windows.drawn, windows.asked);
+                    self.seen.ended = ended_in(&self.seen.all_windows());
+                    self.seen.backing = backing_of(&self.system, &self.seen.all_windows());
                     self.seen.thread_cpu_ns = thread_cpu_ns;
                     self.spent = Some(instance);
                 }

@@ -6,6 +6,9 @@
 //! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows the
 //! tracepoints of requests are off and cost nothing.
 //!
+//! A window may also be asked for, when counters show that others use the disks ([`WindowRequests`]). Such a window names programs; nothing is
+//! scaled by it and workers sample nothing in it, since it was not drawn.
+//!
 //! Cannot see: requests between two windows.
 
 use super::format::{Event, Flags, Formats, Kind, Recorded, Submitter, What};
@@ -14,7 +17,7 @@ use super::tracefs::Instance;
 use super::write_back::{PageEvent, PageWindow};
 use crate::peers::threads_of_peers;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU32, Ordering::Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -38,6 +41,8 @@ const PERIOD_MAX: Duration = Duration::from_secs(2);
 const WINDOWS_PER_PHASE: u32 = 8;
 /// Number of windows after which the span doubles, so that little is kept of long runs.
 const PERIOD_DOUBLES_EVERY: u32 = 64;
+/// Maximum number of windows that are asked for, for the same reason.
+const ASKED_COUNT_MAX: u32 = 64;
 
 /// One request, from its issue to the driver to its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +94,10 @@ pub(crate) struct Remap {
 /// The requests traced in one window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Number of the window, from 1.
+    /// Number of the window, from 1; 0 if it was asked for.
     pub(crate) number: u32,
+    /// True if it was not drawn, but asked for.
+    pub(crate) is_asked: bool,
     /// Between these times every request of the disks is known.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
@@ -428,29 +435,93 @@ fn begin_of(number: u32, seed: u64, shortest: Duration) -> Duration {
 /// A handle of the thread that opens and closes windows.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    thread: JoinHandle<(Vec<Window>, u64, Instance)>,
-    stop: Arc<Stop>,
+    thread: JoinHandle<(Windows, u64, Instance)>,
+    requests: WindowRequests,
+}
+
+/// The windows of a phase.
+#[derive(Debug, Default)]
+pub(crate) struct Windows {
+    /// Those that were drawn, oldest first.
+    pub(crate) drawn: Vec<Window>,
+    /// Those that were asked for, oldest first.
+    pub(crate) asked: Vec<Window>,
 }
 
 /// A signal that ends the wait of another thread.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
-    is_set: Mutex<bool>,
+    signals: Mutex<Signals>,
     changed: Condvar,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Signals {
+    is_set: bool,
+    is_asked: bool,
+}
+
+/// Why a wait for the next window ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Stopped,
+    /// A window was asked for.
+    Asked,
+    /// The next window is due.
+    Due,
 }
 
 impl Stop {
     /// Ends every wait, including later ones.
     pub(crate) fn set(&self) {
-        *self.is_set.lock().expect("no holder panics") = true;
+        self.signals.lock().expect("no holder panics").is_set = true;
         self.changed.notify_all();
     }
 
     /// Waits for `length`; returns true if it was stopped.
     pub(crate) fn wait(&self, length: Duration) -> bool {
-        let is_set = self.is_set.lock().expect("no holder panics");
-        let waited = self.changed.wait_timeout_while(is_set, length, |is_set| !*is_set);
-        *waited.expect("no holder panics").0
+        let signals = self.signals.lock().expect("no holder panics");
+        let waited = self.changed.wait_timeout_while(signals, length, |signals| !signals.is_set);
+        waited.expect("no holder panics").0.is_set
+    }
+
+    /// Asks for a window now, once.
+    fn ask(&self) {
+        self.signals.lock().expect("no holder panics").is_asked = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a window is due, in `length`, or asked for.
+    fn wait_for_window(&self, length: Duration) -> Woken {
+        let signals = self.signals.lock().expect("no holder panics");
+        let is_waiting = |signals: &mut Signals| !signals.is_set && !signals.is_asked;
+        let mut signals = self.changed.wait_timeout_while(signals, length, is_waiting).expect("no holder panics").0;
+        let is_asked = std::mem::take(&mut signals.is_asked);
+        match signals.is_set {
+            true => Woken::Stopped,
+            false if is_asked => Woken::Asked,
+            false => Woken::Due,
+        }
+    }
+}
+
+/// Asks for windows besides those that are due, when something else shows that other programs use the disks.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowRequests {
+    stop: Arc<Stop>,
+    /// When the last window began, as [`monotonic_ns`].
+    begun_ns: Arc<AtomicU64>,
+    left: u32,
+}
+
+impl WindowRequests {
+    /// Asks for a window now, unless one began within [`PERIOD_MIN`], or [`ASKED_COUNT_MAX`] were asked for.
+    pub(crate) fn ask(&mut self) {
+        let since_ns = monotonic_ns().saturating_sub(self.begun_ns.load(Acquire));
+        if self.left > 0 && since_ns >= PERIOD_MIN.as_nanos() as u64 {
+            self.left -= 1;
+            self.stop.ask();
+        }
     }
 }
 
@@ -471,20 +542,25 @@ impl Sampler {
         instance.enable()?;
         let begin_ns = monotonic_ns();
         number.store(1, Release);
-        let stop = Arc::new(Stop::default());
-        let mut tracer =
-            Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default(), devices };
+        let requests = WindowRequests { stop: Arc::default(), begun_ns: Arc::default(), left: ASKED_COUNT_MAX };
+        let (stop, begun_ns) = (Arc::clone(&requests.stop), Arc::clone(&requests.begun_ns));
+        let mut tracer = Tracer { instance, formats, number, stop, begun_ns, own: OwnThreads::default(), devices };
         let body = move || {
             let windows = tracer.windows(begin_ns, seed, period_for(length));
             (windows, thread_cpu_ns(), tracer.instance)
         };
         let thread = std::thread::Builder::new().name("trace".to_owned()).stack_size(256 << 10).spawn(body);
-        Ok(Self { thread: thread.map_err(|error| format!("cannot start the tracing thread: {error}"))?, stop })
+        Ok(Self { thread: thread.map_err(|error| format!("cannot start the tracing thread: {error}"))?, requests })
+    }
+
+    /// Returns how windows are asked for.
+    pub(crate) fn requests(&self) -> WindowRequests {
+        self.requests.clone()
     }
 
     /// Closes the last window; returns all windows, the thread's CPU time in nanoseconds, and the instance.
-    pub(crate) fn end(self) -> Result<(Vec<Window>, u64, Instance), String> {
-        self.stop.set();
+    pub(crate) fn end(self) -> Result<(Windows, u64, Instance), String> {
+        self.requests.stop.set();
         self.thread.join().map_err(|_| "the tracing thread panicked; this is a bug of trueio".to_owned())
     }
 }
@@ -494,23 +570,36 @@ struct Tracer {
     formats: Formats,
     number: Arc<AtomicU32>,
     stop: Arc<Stop>,
+    begun_ns: Arc<AtomicU64>,
     own: OwnThreads,
     devices: TracedDevices,
 }
 
 impl Tracer {
-    fn windows(&mut self, mut begin_ns: u64, seed: u64, period: Duration) -> Vec<Window> {
+    fn windows(&mut self, mut begin_ns: u64, seed: u64, period: Duration) -> Windows {
         let began = Instant::now();
-        let mut windows = Vec::new();
+        let mut windows = Windows::default();
         // The workers of a short phase may be gone at the end of the first window.
         self.own.look();
         for number in 1.. {
-            let (window, is_stopped) = self.window(number, begin_ns);
-            windows.push(window);
-            if is_stopped || self.stop.wait(begin_of(number, seed, period).saturating_sub(began.elapsed())) {
-                break;
+            let (window, mut is_stopped) = self.window(number, begin_ns);
+            windows.drawn.push(window);
+            let due = begin_of(number, seed, period);
+            while !is_stopped {
+                match self.stop.wait_for_window(due.saturating_sub(began.elapsed())) {
+                    Woken::Due => break,
+                    Woken::Stopped => is_stopped = true,
+                    Woken::Asked => match self.instance.enable() {
+                        Ok(()) => {
+                            let (window, was_stopped) = self.window(0, monotonic_ns());
+                            windows.asked.push(Window { is_asked: true, ..window });
+                            is_stopped = was_stopped;
+                        }
+                        Err(_) => is_stopped = true,
+                    },
+                }
             }
-            if self.instance.enable().is_err() {
+            if is_stopped || self.instance.enable().is_err() {
                 break;
             }
             begin_ns = monotonic_ns();
@@ -519,9 +608,10 @@ impl Tracer {
         windows
     }
 
-    /// Follows an open window to its end and closes it. Returns true if the thread must stop.
+    /// Follows an open window to its end and closes it; its number is 0 if it was asked for. Returns true if the thread must stop.
     fn window(&mut self, number: u32, begin_ns: u64) -> (Window, bool) {
         let began = Instant::now();
+        self.begun_ns.store(begin_ns, Release);
         let (mut events, mut pages) = (Vec::new(), Vec::new());
         let mut complete = CompleteSpan::new(self.instance.room());
         let mut look = LOOK_FIRST;
@@ -813,6 +903,27 @@ mod tests {
         ] {
             assert_eq!(period_for(length.map(seconds)), seconds(period), "{length:?}");
         }
+    }
+
+    /// Goal: a window is asked for half a second after the last one at the earliest, and not for ever; the wait for the next window ends with a request
+    /// and takes it, and with the end of the phase whatever was asked.
+    #[test]
+    fn windows_that_are_asked_for_keep_a_distance_and_are_bounded() {
+        let mut requests = WindowRequests { stop: Arc::default(), begun_ns: Arc::default(), left: 1 };
+        let stop = Arc::clone(&requests.stop);
+        requests.begun_ns.store(monotonic_ns() + 3_600_000_000_000, Release);
+        requests.ask();
+        assert_eq!(stop.wait_for_window(Duration::ZERO), Woken::Due, "the last window has just begun");
+        requests.begun_ns.store(0, Release);
+        requests.ask();
+        assert_eq!(stop.wait_for_window(Duration::from_secs(3600)), Woken::Asked);
+        assert_eq!(stop.wait_for_window(Duration::ZERO), Woken::Due, "it was taken");
+        requests.ask();
+        assert_eq!(stop.wait_for_window(Duration::ZERO), Woken::Due, "none is left");
+        stop.ask();
+        stop.set();
+        assert_eq!(stop.wait_for_window(Duration::from_secs(3600)), Woken::Stopped);
+        assert!(stop.wait(Duration::from_secs(3600)), "later waits end, too");
     }
 
     #[test]

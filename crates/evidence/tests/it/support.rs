@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trueio_device::{System, environment, target_facts};
 use trueio_direct::AlignedBuffer;
-use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
+use trueio_evidence::{Observation, PhaseFacts, Timeline, Watch, judge};
 use trueio_model::{
     BelowTrace, Check, CheckOutcome, CpuFacts, CpuTime, DeviceCounters, DeviceDelta, DirectFacts, DirectPolicy,
     DirectSupport, DiskFacts, DiskLimits, EngineKind, Environment, EvidenceLevel, Fact, FilePlan, FilesystemFacts,
@@ -461,6 +461,8 @@ pub struct Calls {
     pub delay: Option<(u64, Duration)>,
     /// What each sync call is delayed by, before it reaches the kernel.
     pub sync_delay: Option<Duration>,
+    /// Of a phase whose length is known, with its begin.
+    timeline: Option<(Timeline, Instant)>,
 }
 
 fn monotonic_ns() -> u64 {
@@ -488,7 +490,14 @@ impl Calls {
         self.sample(OpKind::Sync, 0, 0, issued_ns, window);
     }
 
-    fn open_window(&self) -> u32 {
+    /// Looks for other programs, as the thread does that follows a phase.
+    pub fn look(&mut self) {
+        let (timeline, begin) = self.timeline.as_mut().expect("a phase of known length");
+        timeline.look(|| begin.elapsed().as_nanos() as u64);
+    }
+
+    /// The number of the open trace window; 0 while none is open.
+    pub fn open_window(&self) -> u32 {
         self.window.as_ref().map_or(0, |window| window.load(Ordering::Acquire))
     }
 
@@ -598,11 +607,14 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
 
 /// Stages a phase whose trace may be incomplete.
 pub fn stage_once(job: JobPlan, io: impl FnMut(&mut Calls)) -> Judgement {
-    let mut phase = staged(job, io);
+    without_users_below(staged(job, None, io)).judge()
+}
+
+fn without_users_below(mut phase: Phase) -> Phase {
     if let Some(below) = phase.trace.as_mut().and_then(|trace| trace.below.as_mut()) {
         below.others = RequestSum::default();
     }
-    phase.judge()
+    phase
 }
 
 /// Returns true for a trace that lost events, or that found I/Os on a loop device and none in a window of the disk below.
@@ -614,10 +626,15 @@ fn is_incomplete(trace: &TraceRecord) -> bool {
 
 /// The same with other programs on the disk of a loop device's file.
 pub fn stage_with_users_below(job: JobPlan, io: impl FnMut(&mut Calls)) -> Judgement {
-    staged(job, io).judge()
+    staged(job, None, io).judge()
 }
 
-fn staged(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Phase {
+/// A phase whose length is known, and in which [`Calls::look`] looks for other programs.
+pub fn stage_for(length: Duration, job: JobPlan, io: impl FnMut(&mut Calls)) -> Judgement {
+    without_users_below(staged(job, Some(length), io)).judge()
+}
+
+fn staged(job: JobPlan, length: Option<Duration>, mut io: impl FnMut(&mut Calls)) -> Phase {
     let system = System::live();
     let targets: Vec<TargetFacts> = job
         .files
@@ -632,8 +649,9 @@ fn staged(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Phase {
     }
     watch.baseline(Duration::from_millis(150));
     let mut calls = Calls { window: watch.sample_window(), ..Calls::default() };
-    watch.before(None);
+    watch.before(length);
     let at = Instant::now();
+    calls.timeline = length.map(|_| (watch.timeline(&[&job], &[]), at));
     io(&mut calls);
     while calls.window.is_some()
         && !calls.is_sampled

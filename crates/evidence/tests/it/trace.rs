@@ -313,6 +313,56 @@ fn other_io_on_the_same_disk_is_named_with_its_bytes_and_io_on_another_disk_is_n
     }
 }
 
+/// Reads for 1.6 s of a phase of a minute, whose second window opens after two seconds at the earliest, and looks at the counters; `dd` writes `of`
+/// again and again once the first window is closed.
+fn read_between_windows(path: &Path, of: Option<&Path>) -> Judgement {
+    let second = std::time::Duration::from_secs(1);
+    stage_for(60 * second, plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
+        let began = std::time::Instant::now();
+        let file = open(path, libc::O_DIRECT);
+        while calls.open_window() == 1 {
+            calls.blocks(OpKind::Read, &file, path, 8);
+        }
+        let neighbour = || match of {
+            Some(of) => {
+                let of = format!("of={}", of.display());
+                let arguments = [of.as_str(), "if=/dev/zero", "bs=64k", "count=128", "conv=notrunc", "oflag=direct"];
+                let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+            }
+            None => std::thread::sleep(second / 10),
+        };
+        with_neighbour(neighbour, |_| {
+            while began.elapsed() < second * 8 / 5 {
+                calls.blocks(OpKind::Read, &file, path, 8);
+                calls.look();
+            }
+        });
+    })
+}
+
+/// Goal: a neighbour that comes and goes between two windows of a long phase is named where counters show it, and counts for no sum; without one
+/// nobody is named. Method: on a busy machine `dd` may not run at the right time, so the phase is repeated.
+#[test]
+fn a_neighbour_between_two_windows_is_named_by_a_window_that_counters_ask_for() {
+    const TRIES_MAX: usize = 5;
+    let _alone = alone();
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let neighbour = mount.path.join("neighbour");
+    drop(stored_file(&neighbour, SIZE));
+    let is_named = |judgement: &Judgement| {
+        let trace = judgement.trace.as_ref().expect("a trace");
+        // A thread that waited for a processor may have seen the second window.
+        assert!(trace.window_count > 1 || trace.others.count == 0, "{}", judgement.report());
+        trace.other_processes.iter().any(|process| process.name == "dd" && process.write_bytes > 0)
+    };
+    let mut tries = (0..TRIES_MAX).map(|_| read_between_windows(&path, Some(&neighbour)));
+    let judgement = tries.find(is_named).expect("dd is named in one of the phases");
+    judgement.assert("foreign_io", CheckOutcome::Suspect, "dd (");
+    judgement.assert_listed("`dd` writes between two traced windows of a long phase", &["foreign_io"]);
+    let alone = read_between_windows(&path, None);
+    assert!(!is_named(&alone), "{}", alone.report());
+}
+
 /// Goal: a program that uses the disk of a loop device's file is named, with that disk. Method: `dd` reads another file there past the page cache while
 /// we read the loop device. Other programs may use that disk, too.
 #[test]
