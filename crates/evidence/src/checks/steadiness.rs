@@ -12,7 +12,7 @@
 //! - **By hand**: write more than the SLC cache of a consumer SSD holds; the rate falls: `trueio run --rw write --bs 1m --iodepth 8
 //!   --size 100g --html page.html`.
 //!
-//! The time of stops (`stops`), and of a sync that ends a job, is left out. The rank test compares with shuffled blocks; the parts of a
+//! The time of stops (`stops`), that in which jobs with a rate make up for one, and that of a sync that ends a job, is left out. The rank test compares with shuffled blocks; the parts of a
 //! drift must differ by more than two standard deviations of their count; in a stall at least 50 I/Os would usually complete. A limit
 //! of a control group that was set or lifted within 0.5 s of a change is its cause. The rule of `steady_state` (SNIA) is narrower:
 //! 300 ms slices of a quiet run on this project's machine deviate by 16 %.
@@ -385,7 +385,7 @@ struct Rows {
     row_ns: u64,
     /// (I/Os, bytes) of each interval, oldest first.
     rows: Vec<(f64, f64)>,
-    /// The indices of those in which this tool was not stopped.
+    /// The indices of those in which this tool was not stopped, and jobs with a rate did not make up for a stop.
     kept: Vec<usize>,
 }
 
@@ -403,7 +403,7 @@ impl Rows {
             let (low, high) = (*index as u64 * row_ns, (*index as u64 + 1) * row_ns);
             stops.iter().any(|stop| low < stop.until_ns && high > stop.from_ns)
         };
-        let kept = (0..count).filter(|index| !is_stopped(index)).collect();
+        let kept: Vec<usize> = (0..count).filter(|index| !is_stopped(index)).collect();
         if count == 0 {
             return Self { row_ns, rows, kept };
         }
@@ -420,7 +420,30 @@ impl Rows {
                 index += 1;
             }
         }
-        Self { row_ns, rows, kept }
+        let mut all = Self { row_ns, rows, kept };
+        if !stops.is_empty() && facts.jobs.iter().all(|job| job.is_paced()) {
+            all.leave_out_catching_up();
+        }
+        all
+    }
+
+    /// Leaves out the intervals after each gap in which jobs with a rate issue what became due in it: from its end on, while their I/Os are above
+    /// the usual number, and until the gap is made up for.
+    fn leave_out_catching_up(&mut self) {
+        let mut sorted: Vec<f64> = self.kept.iter().map(|index| self.rows[*index].0).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+        let (mut next, mut missing) = (0, 0.0);
+        let rows = &self.rows;
+        self.kept.retain(|&index| {
+            let skipped = &rows[next..index];
+            next = index + 1;
+            missing += usual * skipped.len() as f64 - skipped.iter().map(|row| row.0).sum::<f64>();
+            let more = rows[index].0 - usual;
+            let catches_up = missing > 0.0 && more > 0.0;
+            missing = if catches_up { missing - more } else { 0.0 };
+            !catches_up
+        });
     }
 
     fn has_bytes(&self) -> bool {

@@ -126,6 +126,34 @@ fn a_change_at_the_time_of_a_limit_is_the_limits() {
     changed(20, on_writes).assert("steadiness", Suspect, "Possible causes: ");
 }
 
+/// Goal: a job with a rate that makes up for a stop has not become faster; one that stays faster has.
+/// Method: 200 I/Os a second and a stop from 1 to 3 s of 6; then twice that rate for two seconds, or to the end, or without a stop.
+#[test]
+fn a_job_that_makes_up_for_a_stop_is_not_unsteady() {
+    let paced = |until: u64| {
+        let mut phase = Phase::honest_reads();
+        let arrivals = Arrivals::Linear;
+        phase.jobs[0].pace = Some(Pace { ios_per_s: Some(200.0), bytes_per_s: None, of_writes: None, arrivals });
+        let count = |i: u64| if (10..30).contains(&i) { 0 } else { 20 * (1 + u64::from((30..until).contains(&i))) };
+        phase.records[0].series = series((0..70).map(count));
+        phase.observation.stops = Some(vec![Stop {
+            from_ns: 1_000_000_000,
+            until_ns: 3_000_000_000,
+            least_ns: 1_990_000_000,
+            most_ns: 2_000_000_000,
+        }]);
+        phase
+    };
+    paced(50).judge().assert("steadiness", Passed, "one level, apart from the time for which this tool was stopped");
+    paced(70).judge().assert("steadiness", Suspect, "The rate changed once and stayed there");
+    let mut without = paced(50);
+    without.jobs[0].pace = None;
+    without.judge().assert("steadiness", Suspect, "The rate ");
+    let mut without = paced(50);
+    without.observation.stops = None;
+    without.judge().assert("steadiness", Suspect, "The rate ");
+}
+
 /// Goal: a disk that stands still for two seconds and goes on has not changed permanently.
 /// Method: 2 s without I/O of 7; then the same of a run whose tool was stopped; then one that stops for good.
 #[test]
