@@ -76,8 +76,21 @@ struct Moved {
     writes: u64,
     write_bytes: u64,
     busy_share: f64,
-    /// Requests and bytes of each disk.
-    of_disks: Vec<(u64, u64)>,
+    of_disks: Vec<OfDisk>,
+}
+
+/// I/O of one disk between two looks.
+#[derive(Debug, Clone, Copy)]
+struct OfDisk {
+    requests: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+}
+
+impl OfDisk {
+    fn bytes(self) -> u64 {
+        self.read_bytes + self.write_bytes
+    }
 }
 
 impl<'a> Lookout<'a> {
@@ -121,7 +134,11 @@ impl<'a> Lookout<'a> {
         let busy_ms: u64 = since(|c| c.busy_ms);
         let of_disk = |(now, last): (&DeviceCounters, &DeviceCounters)| {
             let of = |value: fn(&DeviceCounters) -> u64| value(now).saturating_sub(value(last));
-            (of(|c| c.read_count + c.write_count), of(|c| c.read_bytes + c.write_bytes))
+            OfDisk {
+                requests: of(|c| c.read_count + c.write_count),
+                read_bytes: of(|c| c.read_bytes),
+                write_bytes: of(|c| c.write_bytes),
+            }
         };
         self.at = now;
         Moved {
@@ -164,10 +181,14 @@ impl<'a> Lookout<'a> {
             self.namer = None;
             return Some(watched);
         }
-        let rate = units::format_bandwidth(bytes as f64 / moved.seconds);
-        let who = self.busiest(&moved).map_or_else(|| "another process".to_owned(), |user| user.who);
-        let others = Some(format!("{who} {verb} {rate} on {}", self.disks.join(" + ")));
-        Some(Watched { others, ..watched })
+        let in_direction = |of: OfDisk| if verb == "reads" { of.read_bytes } else { of.write_bytes };
+        let user = self.busiest(&moved);
+        let unknown = || DiskUser { who: "another process".to_owned(), disk: self.busiest_disk(&moved, in_direction) };
+        let DiskUser { who, disk } = user.unwrap_or_else(unknown);
+        // Of several disks, others may have used a part.
+        let of_disk = self.of_disk(&moved, &disk).map_or(bytes, in_direction);
+        let rate = units::format_bandwidth(bytes.min(of_disk) as f64 / moved.seconds);
+        Some(Watched { others: Some(format!("{who} {verb} {rate} on {disk}")), ..watched })
     }
 
     /// Waits until the disks have been idle for a second.
@@ -206,16 +227,22 @@ impl<'a> Lookout<'a> {
 
     /// `dd (pid 812) uses loop0: 100 MiB/s in 200 requests/s`: the disk that it uses, because a loop device's I/O is also that of the disk below.
     fn use_words(&self, user: Option<DiskUser>, moved: &Moved) -> String {
-        let unknown = || DiskUser { who: "another process".to_owned(), disk: self.busiest_disk(moved) };
+        let unknown = || DiskUser { who: "another process".to_owned(), disk: self.busiest_disk(moved, OfDisk::bytes) };
         let DiskUser { who, disk } = user.unwrap_or_else(unknown);
-        let of_disk = self.disks.iter().zip(&moved.of_disks).find(|(name, _)| **name == disk);
-        let (requests, bytes) = of_disk.map_or((0, 0), |(_, of_disk)| *of_disk);
+        let of_disk = self.of_disk(moved, &disk);
+        let (requests, bytes) = of_disk.map_or((0, 0), |of| (of.requests, of.bytes()));
         let bytes = units::format_bandwidth(bytes as f64 / moved.seconds);
         format!("{who} uses {disk}: {bytes} in {:.0} requests/s", requests as f64 / moved.seconds)
     }
 
-    fn busiest_disk(&self, moved: &Moved) -> String {
-        let most = self.disks.iter().zip(&moved.of_disks).max_by_key(|(_, (_, bytes))| *bytes);
+    fn of_disk(&self, moved: &Moved, disk: &str) -> Option<OfDisk> {
+        let found = self.disks.iter().zip(&moved.of_disks).find(|(name, _)| **name == disk);
+        found.map(|(_, of_disk)| *of_disk)
+    }
+
+    /// Returns the disk with most of some bytes.
+    fn busiest_disk(&self, moved: &Moved, bytes: impl Fn(OfDisk) -> u64) -> String {
+        let most = self.disks.iter().zip(&moved.of_disks).max_by_key(|(_, of_disk)| bytes(**of_disk));
         most.map(|(disk, _)| disk.clone()).unwrap_or_default()
     }
 
@@ -232,7 +259,7 @@ impl<'a> Lookout<'a> {
             Some(Namer::Groups(_)) => {
                 let now = self.groups();
                 let Some(Namer::Groups(last)) = self.namer.replace(Namer::Groups(now.clone())) else { return None };
-                Some(DiskUser { who: busiest_group(&last, &now)?, disk: self.busiest_disk(moved) })
+                Some(DiskUser { who: busiest_group(&last, &now)?, disk: self.busiest_disk(moved, OfDisk::bytes) })
             }
         }
     }
@@ -398,6 +425,38 @@ mod tests {
             let words = words.unwrap_or_else(|| panic!("{disk}: {seen:?}"));
             assert!(words.contains(&format!(" uses {disk}: ")) && !words.contains(" + "), "{words}");
         }
+    }
+
+    /// Goal: of several disks, the one that others use is named, with what it did in that direction. Method: recorded counters of two disks; the job
+    /// reads one, and somebody writes 64 MiB to the other and 1 MiB to the first.
+    #[test]
+    fn of_several_disks_the_one_that_others_use_is_named() {
+        let root = tempfile::tempdir().expect("a folder");
+        let stat = |disk: &str, read: u64, written: u64| {
+            let folder = root.path().join("sys/block").join(disk);
+            fs::create_dir_all(&folder).expect("a folder");
+            let (read, written) = (read / 512, written / 512);
+            fs::write(folder.join("stat"), format!("{read} 0 {read} 0 {written} 0 {written} 0 0 0 0\n"))
+                .expect("a file");
+        };
+        fs::write(root.path().join("paths"), "").expect("a file");
+        let counted = |reads: u64, writes: u64| {
+            stat("vda", reads, writes / 64);
+            stat("vdb", 0, writes);
+        };
+        counted(0, 0);
+        let system = System::recorded(root.path()).expect("a recorded machine");
+        let disks = ["vda", "vdb"].map(str::to_owned).to_vec();
+        let at = Instant::now().checked_sub(2 * LOOK).expect("a machine that has run for some seconds");
+        let mut lookout = Lookout { system: &system, disks, at, last: Vec::new(), namer: None };
+        lookout.last = lookout.count();
+        counted(512 << 20, 64 << 20);
+        let job = JobPlan::plain(trueio_model::EngineKind::Psync, 1 << 30);
+        let others = lookout.watch(&[&job], 512 << 20).expect("a look").others.expect("others");
+        let rate = others.strip_prefix("another process writes ").and_then(|rest| rest.strip_suffix("MiB/s on vdb"));
+        let rate: f64 = rate.unwrap_or_else(|| panic!("{others}")).trim().parse().expect("a number");
+        // In two seconds or more, on a busy machine.
+        assert!(rate > 1.0 && rate <= 32.0, "{others}");
     }
 
     #[test]
