@@ -2555,7 +2555,7 @@ export interface TraceRecord {
   lost_event_count?: number;
   /** Why no request was traced; `None` if some could be. */
   missing?: string | null;
-  /** A few other programs, busiest first, one entry for each disk. */
+  /** A few other programs, busiest first, one entry for each disk. Where `others` and `unattributed` are hardly anything, what all windows saw. */
   other_processes?: Array<TracedProcess>;
   /** Requests elsewhere that other programs made. */
   others?: RequestSum;
@@ -2579,9 +2579,9 @@ export interface TraceRecord {
   transfers?: TransferMatch;
   /** Requests elsewhere from kernel threads, of unknown origin: another file's data written back, or a filesystem table. */
   unattributed?: RequestSum;
-  /** Windows. */
+  /** Windows, without those that were opened because counters showed other programs: these name programs and count for no sum. */
   window_count?: number;
-  /** All windows together, in nanoseconds. */
+  /** These windows together, in nanoseconds. */
   window_ns?: number;
   /** Programs whose dirty pages the kernel wrote back in the windows, or that dirtied pages of the measured files, busiest first, one entry for each disk. `write_bytes` is about what they were seen to dirty of these files. */
   write_back?: Array<TracedProcess>;

@@ -35,9 +35,9 @@ pub struct TraceRecord {
     pub missing: Option<String>,
     /// The disks whose requests were traced.
     pub disks: Vec<String>,
-    /// Windows.
+    /// Windows, without those that were opened because counters showed other programs: these name programs and count for no sum.
     pub window_count: u64,
-    /// All windows together, in nanoseconds.
+    /// These windows together, in nanoseconds.
     pub window_ns: u64,
     /// CPU time of the tracing thread, which switches tracepoints and reads and sorts events; without the cost
     /// that the tracepoints add to each request.
@@ -61,7 +61,7 @@ pub struct TraceRecord {
     pub unattributed: RequestSum,
     /// Time in which a request that is not ours was in flight, in the windows, in nanoseconds.
     pub others_busy_ns: u64,
-    /// A few other programs, busiest first, one entry for each disk.
+    /// A few other programs, busiest first, one entry for each disk. Where `others` and `unattributed` are hardly anything, what all windows saw.
     pub other_processes: Vec<TracedProcess>,
     /// What kernel threads did elsewhere, in words, busiest first, one entry for each disk.
     pub kernel_work: Vec<TracedProcess>,
