@@ -348,6 +348,13 @@ const LONG_ONLY: [&str; 31] = [
     "numjobs",
 ];
 
+/// Returns the examples of a command with their heading; empty if it has none.
+pub(crate) fn text_of(words: &str) -> String {
+    let found = EXAMPLES.iter().find(|(known, _)| *known == words).map_or(&[][..], |(_, examples)| examples);
+    let lines = found.iter().map(|(line, meaning)| format!("  {line}\n      {meaning}\n"));
+    lines.fold(String::new(), |text, line| if text.is_empty() { format!("EXAMPLES\n{line}") } else { text + &line })
+}
+
 /// Adds to a command and its subcommands what follows the options: all of it for `--help`, one line for `-h`.
 pub(crate) fn with_examples(command: Command, words: &str) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|nested| nested.get_name().to_owned()).collect();
@@ -355,10 +362,9 @@ pub(crate) fn with_examples(command: Command, words: &str) -> Command {
         let path = if words.is_empty() { name.clone() } else { format!("{words} {name}") };
         command.mut_subcommand(name, |nested| with_examples(nested, &path))
     });
-    let Some((_, examples)) = EXAMPLES.iter().find(|(known, _)| *known == words) else { return command };
-    let mut text = "EXAMPLES\n".to_owned();
-    for (line, meaning) in *examples {
-        text.push_str(&format!("  {line}\n      {meaning}\n"));
+    let mut text = text_of(words);
+    if text.is_empty() {
+        return command;
     }
     if let Some(more) = command.get_after_help() {
         text.push_str(&format!("\n{more}"));

@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use crate::live::{INTERIM, Live};
 use crate::progress::Line;
-use crate::{flags, limits, output, ranks};
+use crate::{examples, flags, limits, output, ranks};
 use std::fmt::Debug;
 use std::path::Path;
 use trueio_fio::command::{Program, ProgressLine};
+use trueio_fio::language::OwnHelp;
 use trueio_model::Plan;
 use trueio_run::machine::IDLE_BASELINE_NS;
 use trueio_run::{Event, Observer};
@@ -83,10 +84,10 @@ fn is_subcommand<W: AsRef<std::ffi::OsStr>>(mut words: impl Iterator<Item = W>) 
     words.next().is_some_and(|first| first.as_ref() == "fio")
 }
 
-/// Returns the options that fio does not have, with their help; none if the program is called `fio`.
-fn own_help() -> Vec<(String, String)> {
+/// Returns the options that fio does not have, and examples; `None` if the program is called `fio`.
+fn own_help() -> Option<OwnHelp> {
     if !is_subcommand(std::env::args_os().skip(1)) {
-        return Vec::new();
+        return None;
     }
     let command = limits::options(clap::Command::new("fio")).arg(flags::live());
     let described = command.get_arguments().filter_map(|argument| {
@@ -95,7 +96,7 @@ fn own_help() -> Vec<(String, String)> {
         let value = value.map_or_else(String::new, |value| format!("={value}"));
         Some((format!("--{}{value}", argument.get_long()?), argument.get_help()?.to_string()))
     });
-    described.collect()
+    Some(OwnHelp { options: described.collect(), examples: examples::text_of("fio") })
 }
 
 fn set_limits(plan: &mut Plan) -> Result<(), Failure> {

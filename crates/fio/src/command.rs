@@ -79,7 +79,7 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
     let answer = match &request.action {
         Action::Version => Some(format!("{FIO_VERSION}\n")),
         Action::InflateLog(path) => return inflate(path),
-        Action::Help => Some(crate::language::program_help(&(program.own_help)())),
+        Action::Help { is_short } => Some(crate::language::program_help((program.own_help)().as_ref(), *is_short)),
         Action::CommandHelp(name) => match crate::language::command_help(name.as_deref()) {
             Some(text) => Some(text),
             None => return refused(&format!("`{}` is not an option", name.as_deref().unwrap_or(""))),

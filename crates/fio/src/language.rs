@@ -46,7 +46,7 @@ mod value;
 mod warnings;
 mod written;
 
-pub use help::{command_help, engine_help, program_help, show_command};
+pub use help::{OwnHelp, command_help, engine_help, program_help, show_command};
 pub use page::{render_refusals, render_table};
 pub use problem::{FioError, FioProblem, Position};
 pub use program::debug_help;
@@ -143,7 +143,10 @@ pub enum Action {
     /// Print the version.
     Version,
     /// Print the help.
-    Help,
+    Help {
+        /// True for `-h`.
+        is_short: bool,
+    },
     /// Print an option, or all.
     CommandHelp(Option<String>),
     /// Measure and print how fast the processors are.

@@ -293,6 +293,12 @@ fn version_and_feature_queries_of_scripts_work() {
     let help = sandbox.run(&["fio", "--help"]);
     assert!(help.out.contains("Options that fio does not have:\n\n  --fail-if=LIMIT "), "{help:?}");
     assert!(help.out.contains("\n  --against=RECORD "), "{help:?}");
+    // Of fio, both are one page; here the letter has the options that most people need.
+    assert_eq!(shell(&sandbox, "fio -h"), shell(&sandbox, "fio --help"));
+    let short = sandbox.run(&["fio", "-h"]);
+    assert!(help.out.contains("EXAMPLES\n  trueio fio --name=reads ") && !short.out.contains("EXAMPLES"), "{short:?}");
+    assert!(short.out.contains("  --output-format=VALUE ") && !short.out.contains("--inflate-log"), "{short:?}");
+    assert!(short.out.ends_with("\n`--help` has more options, and examples.\n"), "{short:?}");
     for engine in ["libaio", "io_uring", "psync", "null"] {
         assert_eq!(shell(&sandbox, &format!("fio --enghelp | grep -cw {engine}")).trim(), "1", "{engine}");
     }

@@ -1,5 +1,6 @@
 //! What the program provides to the command: its progress line, its standard output, its command line.
 
+use crate::language::OwnHelp;
 use std::fmt::Debug;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub struct Program {
     pub live_every: Duration,
     /// Takes over the terminal until the view is dropped, or returns why that failed.
     pub live: fn() -> Result<Box<dyn ProgressLine>, String>,
-    /// Returns the options that the program adds to fio's, each with what it does; none if it is called `fio`.
-    pub own_help: fn() -> Vec<(String, String)>,
+    /// Returns what the program adds to fio's help; `None` if it is called `fio`.
+    pub own_help: fn() -> Option<OwnHelp>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.
     pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
 }

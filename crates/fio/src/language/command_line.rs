@@ -111,6 +111,9 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("merge-blktrace-only", Takes::Nothing, "refused: traces are not merged"),
 ];
 
+/// The value of `help` for `-h`.
+pub(super) const SHORT: &str = "short";
+
 /// fio's options of one letter, which its help does not list: a value is the next argument.
 const LETTERS: &[(&str, &str)] = &[
     ("-a", "alloc-size"),
@@ -293,6 +296,8 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
                 problems.add(Refused::ValueMissing, position, format!("`--{name}` takes no value"), None);
                 continue;
             }
+            // Both are the help; of the letter only what most people need.
+            (Takes::Nothing, None) if word == "-h" => (Some(SHORT.to_owned()), None),
             (Takes::Nothing | Takes::Optional, None) => (None, None),
             (_, Some(value)) => (Some(value.to_owned()), Some(word[..word.len() - value.len()].chars().count() + 1)),
             (Takes::Value, None) => match arguments.get(index) {

@@ -7,14 +7,39 @@ use std::fmt::Write as _;
 use trueio_job::option::Words;
 use trueio_model::{EngineKind, JobSpec};
 
-/// Renders `--help`, with the options that the program adds, each with what it does.
-pub fn program_help(own: &[(String, String)]) -> String {
+/// What a program adds to fio's help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnHelp {
+    /// The options that fio does not have, each with what it does.
+    pub options: Vec<(String, String)>,
+    /// Examples, one or more lines each, for the long help.
+    pub examples: String,
+}
+
+/// The options that `-h` lists.
+const MOST_USED: [&str; 10] = [
+    "help",
+    "version",
+    "cmdhelp",
+    "enghelp",
+    "parse-only",
+    "showcmd",
+    "section",
+    "readonly",
+    "output",
+    "output-format",
+];
+
+/// Renders `--help`, with what the program adds, or `-h` (`is_short`), which has fewer options and no examples. A program that is called `fio` adds
+/// nothing, and prints the same for both, as fio does.
+pub fn program_help(own: Option<&OwnHelp>, is_short: bool) -> String {
+    let is_short = is_short && own.is_some();
     let mut out = format!(
         "{FIO_VERSION} by trueio: fio [options] [job options] JOBFILE...\n\n\
          Options of jobs are also options of the command line: `--name=JOB` begins a job, options before it apply\n\
          to all jobs. `--cmdhelp` lists them. Formats of results: normal, terse, json, json+.\n\n"
     );
-    for (name, takes, about) in PROGRAM {
+    for (name, takes, about) in PROGRAM.iter().filter(|(name, ..)| !is_short || MOST_USED.contains(name)) {
         let name = match takes {
             Takes::Nothing => format!("--{name}"),
             Takes::Value => format!("--{name}=VALUE"),
@@ -23,12 +48,13 @@ pub fn program_help(own: &[(String, String)]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "  {name:<26}{about}");
     }
-    if !own.is_empty() {
-        out += "\nOptions that fio does not have:\n\n";
-    }
-    for (name, about) in own {
+    let Some(own) = own else { return out };
+    out += "\nOptions that fio does not have:\n\n";
+    for (name, about) in &own.options {
         let _ = writeln!(out, "  {name:<26}{about}");
     }
+    out += "\n";
+    out += if is_short { "`--help` has more options, and examples.\n" } else { &own.examples };
     out
 }
 

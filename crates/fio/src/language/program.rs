@@ -1,6 +1,6 @@
 //! The options of the program: what they set, and whether their values are correct.
 
-use super::command_line::PROGRAM;
+use super::command_line::{PROGRAM, SHORT};
 use super::problem::{Position, Problems};
 use super::refusals::Refused;
 use super::value::{KbBase, read_number, read_time_ns};
@@ -59,7 +59,7 @@ impl Program {
         let text = value.unwrap_or("");
         let settings = &mut self.settings;
         match name {
-            "help" => self.action = Action::Help,
+            "help" => self.action = Action::Help { is_short: text == SHORT },
             "version" => self.action = Action::Version,
             "cmdhelp" => self.action = Action::CommandHelp(value.map(str::to_owned)),
             "enghelp" => self.action = Action::EngineHelp(value.map(str::to_owned)),

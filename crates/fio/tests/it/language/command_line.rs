@@ -80,7 +80,7 @@ fn settings_of_the_program_may_be_anywhere() {
 
 #[test]
 fn help_contains_the_lines_that_scripts_look_for() {
-    assert!(program_help(&[]).contains("json+"));
+    assert!(program_help(None, false).contains("json+"));
     let engines = engine_help(None).unwrap();
     assert!(engines.lines().any(|line| line.trim() == "libaio") && engines.lines().any(|line| line.trim() == "psync"));
     assert!(engine_help(Some("io_uring")).unwrap().contains("fixedbufs"));
