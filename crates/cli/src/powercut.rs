@@ -52,9 +52,11 @@ pub(crate) fn arguments(command: Command) -> Command {
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .subcommand(witness::arguments(Command::new("witness").about(witness::ABOUT)))
-        .subcommand(remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM))).arg(
-            flags::switch("discard", "Forget a round that was not verified"),
-        ))
+        .subcommand(
+            remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM)))
+                .arg(flags::switch("discard", "Forget a round that was not verified"))
+                .arg(flags::json("Write the round as JSON once the witness knows it; without FILE to standard output")),
+        )
         .subcommand(disk::arguments(Command::new("disk").about(disk::ABOUT)))
         .subcommand(replay::arguments(Command::new("replay").about(replay::ABOUT)))
         .subcommand(record::outputs(remote::with_witness(

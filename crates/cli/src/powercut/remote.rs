@@ -139,11 +139,12 @@ fn failure_of(what: &str, error: &WitnessError) -> Failure {
 /// `trueio powercut arm`.
 pub(super) fn arm(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let request = request_of(matches);
+    output::check(matches, std::iter::once(Path::new(&request.target)))?;
     let mut witness = Connection::open(matches)?;
     let run = entropy();
     let mut subject = open(&request, run, matches)?;
     let stop = watch_signals();
-    let armed = write_with(&mut witness, &subject, &request, run, matches.get_flag("discard"), stop);
+    let armed = write_with(&mut witness, &subject, &request, run, matches, stop);
     subject.release();
     if let Err(error) = subject.clean_up() {
         message!("warning: the folder of this run cannot be removed: {error}");
@@ -157,7 +158,7 @@ fn write_with(
     subject: &Subject,
     request: &Request,
     run: u64,
-    discards: bool,
+    matches: &ArgMatches,
     stop: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let (parts, unsupported) = subject.parts()?;
@@ -167,11 +168,12 @@ fn write_with(
     let regions: Vec<Region> = parts.iter().map(|(region, _)| *region).collect();
     let windows: Vec<u64> = regions.iter().map(window_of).collect();
     let plan = subject.plan(run, regions);
-    let arm = ToWitness::Arm { plan, discards };
+    let arm = ToWitness::Arm { plan, discards: matches.get_flag("discard") };
     let round = match witness.ask(&arm).map_err(|error| failure_of("the machine is not armed", &error))? {
         FromWitness::Armed { round } => round,
         _ => return Err(failure_of("the machine is not armed", &WitnessError::Unexpected)),
     };
+    output::print_json(matches, || format!("{:#}\n", serde_json::json!({ "round": round, "target": request.target })))?;
     message!("round {round}: writing");
     let load = Load::start(Stamp { run }, parts, window_of);
     let line = Line::new();

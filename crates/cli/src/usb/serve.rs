@@ -81,6 +81,7 @@ pub(super) fn arguments() -> Command {
                 .value_name("TIME")
                 .help("If the server dies, I/O waits this long for `usb serve DISK --resume` before it fails (ublk only)"),
         )
+        .arg(crate::flags::json("Write the block device as JSON once it is there; without FILE to standard output"))
         .arg(
             super::switch("resume", "Go on with the block device whose server has died")
                 .conflicts_with_all(["read-only", "lun", "through", "resumable"]),
@@ -153,10 +154,11 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::refused("only root can claim a USB disk and connect a block device"));
     }
+    output::check(matches, std::iter::empty())?;
     let detached = match (matches.get_flag(detached::OPTION), matches.get_flag("foreground")) {
         (true, _) => Some(Detached::prepare(&format!("usb serve {}", plan.name))?),
         (false, true) => None,
-        (false, false) => return detached::start(),
+        (false, false) => return detached::start(matches),
     };
     for warning in &plan.warnings {
         say(warning);
@@ -166,7 +168,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // A closed terminal sends several, and a second signal would end the block device although it is mounted.
     ignore_hangup();
     let limits = limits(matches)?;
-    let manner = Manner { stop, limit: stall_limit(limits), detached: detached.as_ref() };
+    let manner = Manner { stop, limit: stall_limit(limits), detached: detached.as_ref(), matches };
     if matches.get_flag("resume") {
         return resume(&plan, limits, manner);
     }
@@ -382,6 +384,14 @@ struct Manner<'a> {
     limit: Duration,
     /// It is in the background.
     detached: Option<&'a Detached>,
+    /// Where the block device is written to.
+    matches: &'a ArgMatches,
+}
+
+/// Prints the block device, or writes it as JSON.
+fn print_device(device: &str, matches: &ArgMatches) -> Result<(), Failure> {
+    let json = || format!("{:#}\n", serde_json::json!({ "device": device }));
+    if output::print_json(matches, json)? { Ok(()) } else { output::print_all(&format!("{device}\n")) }
 }
 
 /// Serves until the end, and gives everything back.
@@ -389,7 +399,7 @@ fn serve<F: Front>(
     mut server: Server<Usbfs, F>,
     mut attached: Attached,
     description: &str,
-    Manner { stop, limit, detached }: Manner,
+    Manner { stop, limit, detached, matches }: Manner,
 ) -> Result<ExitCode, Failure> {
     for sentence in protect_process() {
         say(&sentence);
@@ -414,7 +424,7 @@ fn serve<F: Front>(
             state.is_announced.store(true, Relaxed);
         } else {
             say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
-            output::print_all(&format!("{device}\n"))?;
+            print_device(&device, matches)?;
         }
         if let Some(systemd) = &systemd {
             systemd.send("READY=1");

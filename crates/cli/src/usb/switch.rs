@@ -57,6 +57,10 @@ pub(super) fn arguments() -> Command {
                 .help("Time limit for the disk to return, 1s to 10m; a cold hard disk may need a minute")
                 .default_value("30s"),
         )
+        .arg(
+            crate::flags::json("Write the plan and what became of it as JSON; without FILE to standard output")
+                .conflicts_with("restore"),
+        )
 }
 
 /// Parses the time limit for the disk to return.
@@ -91,19 +95,24 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if !restores && (name.is_none() || (transport.is_none() && !drops)) {
         return Err(Failure::refused("a disk and a transport are needed: `trueio usb switch sdX uas`"));
     }
+    if transport.is_none() && matches.contains_id("json") {
+        return Err(Failure::refused("--json needs a disk and a transport"));
+    }
+    output::check(matches, std::iter::empty())?;
     if is_dry {
         let (Some(name), Some(to)) = (name, transport) else {
             return Err(Failure::refused("--dry-run needs a disk and a transport"));
         };
         let look = look(&system, name, to)?;
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, "switched", refusal))?;
-        let mut text = shown(plan);
-        for planned in
-            [if keeps { Some(kept(&system, &look, to)?) } else { None }, drops.then(|| dropped(&system, &look))]
-        {
-            text.extend(planned.map(|planned| format!("{}\n", in_file(&planned, "will be"))));
+        let planned =
+            [if keeps { Some(kept(&system, &look, to)?) } else { None }, drops.then(|| dropped(&system, &look))];
+        let files: Vec<String> = planned.iter().flatten().map(|planned| in_file(planned, "will be")).collect();
+        let json = || json_of(plan, "planned", &names_of(plan), files.clone());
+        if !output::print_json(matches, json)? {
+            let files: String = files.iter().map(|sentence| format!("{sentence}\n")).collect();
+            output::print_all(&(shown(plan) + &files))?;
         }
-        output::print_all(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !rustix::process::geteuid().is_root() {
@@ -114,12 +123,12 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     watch_signals();
     let worst = finish_interrupted(&system, wait)?;
     if restores {
-        let code = name.map_or(Ok(0), |name| put_back(&system, name, wait))?;
+        let code = name.map_or(Ok(0), |name| put_back(&system, name, wait, matches))?;
         return Ok(ExitCode::from(worst.max(code)));
     }
     let name = name.expect("checked above");
     let code = match transport {
-        Some(to) => switch_to(&system, name, to, Keep { keeps, drops }, wait)?,
+        Some(to) => switch_to(&system, name, to, Keep { keeps, drops }, (wait, matches))?,
         None => {
             let report = usb_report(&system);
             let (vendor, product) = ids(find(&system, &report, name)?)?;
@@ -184,6 +193,19 @@ pub(super) fn refused(name: &str, what: &str, refusal: &Refusal) -> Failure {
         let _ = write!(text, "\n\nhint: {hint}");
     }
     Failure::refused(text)
+}
+
+/// Returns the names of the disk's block devices before a switch.
+fn names_of(plan: &Plan) -> Vec<String> {
+    plan.blocks.iter().map(|block| block.name.clone()).collect()
+}
+
+/// Returns a plan and what became of it (`planned`, or as [`print_outcome`] names it) as a document, with the names of the block devices then.
+fn json_of(plan: &Plan, outcome: &str, blocks: &[String], sentences: Vec<String>) -> String {
+    let mut planned = serde_json::json!(plan);
+    planned["steps"] = serde_json::json!(plan.steps());
+    let document = serde_json::json!({ "plan": planned, "outcome": outcome, "blocks": blocks, "sentences": sentences });
+    format!("{document:#}\n")
 }
 
 fn shown(plan: &Plan) -> String {
@@ -257,7 +279,7 @@ pub(super) fn finish_interrupted(system: &System, wait: Duration) -> Result<u8, 
 }
 
 /// Returns a disk to the transport before `trueio` switched it.
-fn put_back(system: &System, name: &str, wait: Duration) -> Result<u8, Failure> {
+fn put_back(system: &System, name: &str, wait: Duration, matches: &ArgMatches) -> Result<u8, Failure> {
     let report = usb_report(system);
     let disk = find(system, &report, name)?.clone();
     let interface = &disk.usb.interface;
@@ -276,7 +298,7 @@ fn put_back(system: &System, name: &str, wait: Duration) -> Result<u8, Failure> 
             Ok(0)
         }
         Some(state) => {
-            let code = switch_to(system, name, state.plan.from, Keep::default(), wait)?;
+            let code = switch_to(system, name, state.plan.from, Keep::default(), (wait, matches))?;
             if code == 0 {
                 forget(interface);
             }
@@ -291,7 +313,13 @@ fn forget(interface: &str) {
     }
 }
 
-fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Duration) -> Result<u8, Failure> {
+fn switch_to(
+    system: &System,
+    name: &str,
+    to: UsbTransport,
+    keep: Keep,
+    (wait, matches): (Duration, &ArgMatches),
+) -> Result<u8, Failure> {
     let look = look(system, name, to)?;
     // Checked before the disk is touched, so that a refusal changes nothing; also, the disk may have another
     // name afterwards.
@@ -301,12 +329,17 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
         _ => None,
     };
     if look.disk.usb.transport == to {
-        say(&format!("{} is already on {to}", look.disk.usb.interface));
+        let sentence = format!("{} is already on {to}", look.disk.usb.interface);
+        let blocks: Vec<&String> = look.disk.blocks.iter().map(|block| &block.name).collect();
+        let document =
+            serde_json::json!({ "plan": null, "outcome": "unchanged", "blocks": blocks, "sentences": [sentence] });
+        output::print_json(matches, || format!("{document:#}\n"))?;
+        say(&sentence);
     } else {
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, "switched", refusal))?;
         message!("{}", shown(plan));
         let outcome = carry_out(system, plan, wait, &mut say)?;
-        let code = print_outcome(&plan.interface, to, &outcome);
+        let code = print_outcome(plan, &outcome, matches)?;
         if code != 0 {
             if planned.is_some() {
                 say(&format!("{PERSIST_FILE} was not touched"));
@@ -346,15 +379,25 @@ pub(super) fn carry_out(
 }
 
 /// Prints the outcome; returns 0 if the disk is on the requested transport, else 1.
-fn print_outcome(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
-    let text = format!("{}\n", trueio_report::clean(&ended(interface, to, outcome)));
-    if matches!(outcome, Outcome::Switched { .. }) {
-        drop(output::print_all(&text));
-        0
-    } else {
-        message!("{text}");
-        1
+fn print_outcome(plan: &Plan, outcome: &Outcome, matches: &ArgMatches) -> Result<u8, Failure> {
+    let sentence = trueio_report::clean(&ended(&plan.interface, plan.to, outcome)).into_owned();
+    let nothing = Vec::new();
+    let (word, blocks) = match outcome {
+        Outcome::Switched { blocks } => ("switched", blocks),
+        Outcome::NotStarted { .. } => ("not_started", &names_of(plan)),
+        Outcome::RolledBack { blocks, .. } => ("rolled_back", blocks),
+        Outcome::Unplugged { .. } => ("unplugged", &nothing),
+        Outcome::InUse { .. } => ("in_use", &nothing),
+        Outcome::Lost { .. } => ("lost", &nothing),
+    };
+    let is_printed = output::print_json(matches, || json_of(plan, word, blocks, vec![sentence.clone()]))?;
+    let is_switched = matches!(outcome, Outcome::Switched { .. });
+    if !is_switched {
+        message!("{sentence}");
+    } else if !is_printed {
+        drop(output::print_all(&format!("{sentence}\n")));
     }
+    Ok(u8::from(!is_switched))
 }
 
 /// Describes the outcome.

@@ -44,7 +44,8 @@ impl Stage {
     }
 
     fn arm(&self) -> Running {
-        let more = ["--overwrite", "data", "--size", "1m", "--load", "1s"];
+        let more = ["--overwrite", "data", "--size", "1m", "--load", "1s", "--json", "armed.json"];
+        let _ = fs::remove_file(self.sandbox.path("armed.json"));
         Running::start(&mut self.command("arm", &more))
     }
 
@@ -70,6 +71,10 @@ fn what_the_witness_knows_is_verified_after_the_machine_ended() {
     for is_damaged in [false, true] {
         let armed = stage.arm();
         stage.wait_until_written(&armed);
+        let text = fs::read_to_string(stage.sandbox.path("armed.json")).expect("the round");
+        let round: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(round["target"], "data", "{text}");
+        assert!(round["round"].as_u64().is_some_and(|round| round > 0), "{text}");
         let second = Ran::of(stage.command("arm", &["--overwrite", "data"]).output().expect("it runs"));
         second.assert_refused(&["another machine is armed (round"]);
         stage.verify().assert_refused(&["is still being written"]);

@@ -121,6 +121,19 @@ fn a_dry_run_prints_the_plan_of_a_switch_and_changes_nothing() {
     let ran = Sandbox::new().run(&["usb", "switch", "sda", "bot", "--dry-run", "--recorded", &folder]);
     ran.assert_code(0);
     assert_text("switch-dual", &ran.out);
+    let ran = Sandbox::new().run(&["usb", "switch", "sda", "bot", "--dry-run", "--json", "--recorded", &folder]);
+    ran.assert_code(0);
+    let planned: serde_json::Value = serde_json::from_str(&ran.out).expect("nothing but JSON");
+    assert_eq!(
+        (&planned["outcome"], &planned["blocks"]),
+        (&"planned".into(), &serde_json::json!(["sda"])),
+        "{planned}"
+    );
+    assert_eq!((&planned["plan"]["interface"], &planned["plan"]["to"]), (&"2-1:1.0".into(), &"bot".into()));
+    assert!(planned["plan"]["steps"].as_array().is_some_and(|steps| steps.len() > 3), "{planned}");
+    Sandbox::new()
+        .run(&["usb", "switch", "sda", "--unpersist", "--json", "--dry-run", "--recorded", &folder])
+        .assert_refused(&["--json needs a disk and a transport"]);
     let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
     assert_eq!(std::fs::read_to_string(quirks).expect("quirks").trim(), "");
     Sandbox::new()

@@ -6,7 +6,7 @@
 //! Source: kernel documentation, `Documentation/ABI/testing/dev-kmsg`.
 
 use crate::failure::Failure;
-use crate::output;
+use clap::ArgMatches;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,7 +20,7 @@ pub(super) const OPTION: &str = "detached";
 const LOG: &str = "/dev/kmsg";
 
 /// Starts this command again as a process in the background, and waits until it serves.
-pub(super) fn start() -> Result<ExitCode, Failure> {
+pub(super) fn start(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let failed = |error: io::Error| Failure::failed("the process in the background cannot be started", &error);
     let mut command = Command::new("/proc/self/exe");
     command.args(with_option(std::env::args_os().skip(1))).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -32,7 +32,7 @@ pub(super) fn start() -> Result<ExitCode, Failure> {
         let code = process.wait().map_err(failed)?.code();
         return Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)));
     }
-    output::print_all(&device)?;
+    super::print_device(device.trim_end(), matches)?;
     Ok(ExitCode::SUCCESS)
 }
 
