@@ -143,9 +143,9 @@ impl Watch {
             self.files.iter().filter_map(|file| sample(&file.path, file.offset_bytes, file.size_bytes)).collect();
     }
 
-    /// Says that the phase writes through the page cache: the kernel's event of a page that becomes dirty is on only while a window is open
+    /// Tells that the phase writes through the page cache: the kernel's event of a page that becomes dirty is on only while a window is open
     /// then, and else for the whole phase, because switching it costs more. Call it before the baseline.
-    pub fn dirties_pages(&mut self) {
+    pub fn expect_dirty_pages(&mut self) {
         self.dirties_pages = true;
     }
 

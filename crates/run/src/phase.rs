@@ -132,7 +132,7 @@ impl Setting<'_> {
         let dirties =
             |job: &JobPlan| job.direct != DirectPolicy::Require && job.pattern.mix != OpMix::Only(OpKind::Read);
         if plans.iter().any(|job| job.engine.touches_files() && dirties(job)) {
-            watch.dirties_pages();
+            watch.expect_dirty_pages();
         }
         // A disk that is driven in user space is claimed: no other program can use it.
         let is_shared = |job: &JobPlan| job.engine.touches_files() && !job.engine.drives_usb_disks();
