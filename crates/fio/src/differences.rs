@@ -123,6 +123,17 @@ const fn extended(options: &'static [&'static str]) -> Difference {
     }
 }
 
+/// A job that only reads an existing file (`a` and `b` have 1 MiB), beyond its end.
+const fn laid_out_again(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=randrw", "rw=randwrite", "rw=randtrim", "ioengine=null"],
+        in_order: false,
+        fio: "the file is extended and written anew: what it held is lost",
+        here: "the part that exists is read, and the file stays as it is",
+    }
+}
+
 /// A file that existed before.
 const fn kept(options: &'static [&'static str]) -> Difference {
     difference(options, "a file that existed before is removed, too", "only files that the run created are removed")
@@ -506,6 +517,22 @@ pub const DIFFERENCES: &[Difference] = &[
     appended(&["rw=read", "file_append=1", "filename=b"]),
     appended(&["rw=randread", "file_append=1", "filename=a"]),
     appended(&["rw=randread", "file_append=1", "filename=b"]),
+    laid_out_again(&["rw=read", "size=1m", "offset=4k", "filename=a"]),
+    laid_out_again(&["rw=read", "size=1m", "offset=64k", "filename=a"]),
+    laid_out_again(&["rw=read", "size=1m", "offset_increment=64k", "numjobs=2", "filename=a"]),
+    laid_out_again(&["rw=read", "size=1m", "offset_increment=64k", "numjobs=3", "filename=a"]),
+    laid_out_again(&["rw=read", "size=1m", "offset=4k", "filename=b"]),
+    laid_out_again(&["rw=read", "size=1m", "offset=64k", "filename=b"]),
+    laid_out_again(&["rw=read", "size=1m", "offset_increment=64k", "numjobs=2", "filename=b"]),
+    laid_out_again(&["rw=read", "size=1m", "offset_increment=64k", "numjobs=3", "filename=b"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset=4k", "filename=a"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset=64k", "filename=a"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset_increment=64k", "numjobs=2", "filename=a"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset_increment=64k", "numjobs=3", "filename=a"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset=4k", "filename=b"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset=64k", "filename=b"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset_increment=64k", "numjobs=2", "filename=b"]),
+    laid_out_again(&["rw=rand", "size=1m", "offset_increment=64k", "numjobs=3", "filename=b"]),
     within_size(&["rw=write", "bs=3000", "filename=a"]),
     within_size(&["rw=write", "bs=3000", "filename=b"]),
     within_filesize(&["rw=read", "filesize", "bs=3000", "filename=a"]),
