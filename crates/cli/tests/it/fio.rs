@@ -81,7 +81,7 @@ fn an_impossible_fio_job_is_refused_with_exit_code_1_and_touches_nothing() {
     for (line, sentence) in [
         ("--name=a --size=1m --bfs=4k", "did you mean `bs`?"),
         ("--name=a --size=4kfoo", "`foo` after the number"),
-        ("--name=a --size=1m --bssplit=4k/80:8k/80", "sum to 160"),
+        ("--name=a --size=1m --bssplit=4k/80:8k/80:16k/", "sum to 160"),
         ("--name=a --size=1m --filename=/dev/trueio-typo1p1 --rw=write", "is not for files"),
         ("--name=a --size=1m --exec_prerun=touch\u{a0}x", "--allow-exec"),
         ("--name=a", "no `--size` is given"),

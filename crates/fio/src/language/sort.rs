@@ -229,6 +229,10 @@ impl<'a> LevelRows<'a> {
             }
             "mem" => without_file(word, section, lowering),
             "flow" => without_sign(word, section, lowering),
+            "bssplit" => value::drawn_split(word.text(), base).map(|drawn| {
+                lowering.note(section, format!("`bssplit={}` is drawn as `{drawn}`, as in fio", word.typed()));
+                word.with_value(drawn)
+            }),
             "size" => whole_target(word, section, lowering),
             "filesize" => number::file_range(word.text()).map(|range| {
                 lowering.note(section, format!("`filesize={}` is read as `{range}`, as in fio", word.typed()));

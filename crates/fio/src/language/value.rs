@@ -202,6 +202,32 @@ pub(super) fn normal(text: &str) -> Option<String> {
     }))
 }
 
+/// Returns a `bssplit` with the shares that fio draws, where given percentages do not sum to 100: the sizes are ordered by their
+/// percentage, the shares end at 100, and the last size takes what is left. `None`: they do, one is blank, or one is invalid.
+pub(super) fn drawn_split(text: &str, base: KbBase) -> Option<String> {
+    let drawn = |list: &str| -> Option<String> {
+        let mut shares = Vec::new();
+        for part in list.split(':') {
+            let (size, percent) = part.split_once('/')?;
+            read_size(size, base).ok()?;
+            shares.push((size, percent.parse::<u64>().ok().filter(|percent| *percent <= 100)?));
+        }
+        if shares.iter().map(|share| share.1).sum::<u64>() == 100 {
+            return Some(list.to_owned());
+        }
+        shares.sort_by_key(|share| share.1);
+        let (mut left, last) = (100, shares.len() - 1);
+        let shares = shares.into_iter().enumerate().map(|(index, (size, percent))| {
+            let share = if index == last { left } else { percent.min(left) };
+            left -= share;
+            format!("{size}/{share}")
+        });
+        Some(shares.collect::<Vec<_>>().join(":"))
+    };
+    let lists: Option<Vec<String>> = text.split(',').map(drawn).collect();
+    lists.map(|lists| lists.join(",")).filter(|drawn| drawn != text)
+}
+
 /// Returns a percentage without a fraction of zeros (`70.0`), which fio ignores, and in decimal digits (`0x32` is 50).
 fn whole_percent(text: &str) -> String {
     let digits = text.trim().trim_end_matches('%');
@@ -403,6 +429,24 @@ mod tests {
         assert_eq!(of("bssplit", "4k/50:8kx/50").unwrap_err().at, 8..9);
         let bad = of("bssplit", "4k/80:8k/80").unwrap_err();
         assert_eq!(bad.message, "the percentages of `4k/80:8k/80` sum to 160, not to 100");
+    }
+    #[test]
+    fn shares_that_do_not_sum_to_100_are_drawn_as_in_fio() {
+        let drawn = |text: &str| drawn_split(text, KbBase::Binary);
+        for (text, shares) in [
+            ("4k/33:8k/33:16k/33", "4k/33:8k/33:16k/34"),
+            ("4k/10:8k/10", "4k/10:8k/90"),
+            ("4k/80:8k/80", "4k/80:8k/20"),
+            ("4k/100:8k/50", "8k/50:4k/50"),
+            ("8k/50:4k/80:16k/20", "16k/20:8k/50:4k/30"),
+            ("4k/90", "4k/100"),
+            ("4k/100,8k/50:16k/10", "4k/100,16k/10:8k/90"),
+        ] {
+            assert_eq!(drawn(text).as_deref(), Some(shares), "{text}");
+        }
+        for text in ["4k/50:8k/50", "4k/50:8k/", "4k/60:8k/50:16k/", "4k", "4k/101", "4kx/50:8k/10", "4k/", ""] {
+            assert_eq!(drawn(text), None, "{text}");
+        }
     }
     #[test]
     fn files_are_drawn_as_wide_as_fio_draws_them() {

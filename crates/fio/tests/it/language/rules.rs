@@ -252,7 +252,7 @@ fn unsupported_options_are_refused_by_name_with_the_nearest_alternative() {
         ("--ramp_size=1m", "instead: `ramp_time`"),
         ("--ioengine=rados", "storage across a network"),
         ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
-        ("--bssplit=4k/80:8k/80", "sum to 160"),
+        ("--bssplit=4k/80:8k/80:16k/", "sum to 160"),
     ] {
         let error = wrong(&format!("--name=a --size=1m {options}")).render();
         assert!(error.contains(sentence), "{options}: {error}");

@@ -382,6 +382,18 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
     }
 }
 
+/// Goal: percentages that do not sum to 100 are those of fio, with a note; those that do have none.
+#[test]
+fn percentages_of_sizes_that_do_not_sum_to_100_are_drawn_as_in_fio_with_a_note() {
+    for (split, drawn) in [("4k/33:8k/33:16k/33", "4k/33:8k/33:16k/34"), ("4k/80:8k/80", "4k/80:8k/20")] {
+        let request = line(&format!("--name=j --size=1m --bssplit={split}"));
+        assert_eq!(text(&request.jobs[0], "bssplit"), drawn);
+        let note = format!("`bssplit={split}` is drawn as `{drawn}`, as in fio");
+        assert!(request.notes.iter().any(|said| said.contains(&note)), "{:?}", request.notes);
+    }
+    assert!(line("--name=j --size=1m --bssplit=4k/33:8k/67").notes.is_empty());
+}
+
 /// Goal: of a calculation the first number is read, as in fio, with a warning; a unit that does not exist is refused.
 #[test]
 fn of_a_calculation_the_first_number_is_read_with_a_warning() {
