@@ -127,7 +127,15 @@ const fn extended(options: &'static [&'static str]) -> Difference {
 const fn laid_out_again(options: &'static [&'static str]) -> Difference {
     Difference {
         options,
-        without: &["rw=randrw", "rw=randwrite", "rw=randtrim", "ioengine=null"],
+        without: &[
+            "rw=randrw",
+            "rw=randwrite",
+            "rw=randtrim",
+            "ioengine=null",
+            "filename=a:b",
+            "filesize",
+            "create_on_open=1",
+        ],
         in_order: false,
         fio: "the file is extended and written anew: what it held is lost",
         here: "the part that exists is read, and the file stays as it is",
