@@ -348,10 +348,10 @@ fn meet(server: &mut Server) -> Result<(), String> {
         }
         send(&mut stream, &ToServer::Hello(hello()), TO_SERVER_BYTES_MAX).map_err(explain)?;
     } else {
-        write_magic(&mut stream)
-            .and_then(|()| send(&mut stream, &ToServer::Hello(hello()), TO_SERVER_BYTES_MAX))
-            .and_then(|()| read_magic(&mut stream))
-            .map_err(explain)?;
+        let sent =
+            write_magic(&mut stream).and_then(|()| send(&mut stream, &ToServer::Hello(hello()), TO_SERVER_BYTES_MAX));
+        // A server that refuses this user answers and closes without reading: its answer counts, and not that nobody reads the greeting.
+        read_magic(&mut stream).map_err(|error| explain(sent.err().unwrap_or(error)))?;
     }
     match hear(&mut stream, SHORT_BYTES_MAX).map_err(explain)? {
         ToClient::Hello(theirs) => {
