@@ -333,13 +333,13 @@ fn switch_to(
         let blocks: Vec<&String> = look.disk.blocks.iter().map(|block| &block.name).collect();
         let document =
             serde_json::json!({ "plan": null, "outcome": "unchanged", "blocks": blocks, "sentences": [sentence] });
-        output::print_json(matches, || format!("{document:#}\n"))?;
+        print_document(matches, || format!("{document:#}\n"));
         say(&sentence);
     } else {
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, "switched", refusal))?;
         message!("{}", shown(plan));
         let outcome = carry_out(system, plan, wait, &mut say)?;
-        let code = print_outcome(plan, &outcome, matches)?;
+        let code = print_outcome(plan, &outcome, matches);
         if code != 0 {
             if planned.is_some() {
                 say(&format!("{PERSIST_FILE} was not touched"));
@@ -379,7 +379,7 @@ pub(super) fn carry_out(
 }
 
 /// Prints the outcome; returns 0 if the disk is on the requested transport, else 1.
-fn print_outcome(plan: &Plan, outcome: &Outcome, matches: &ArgMatches) -> Result<u8, Failure> {
+fn print_outcome(plan: &Plan, outcome: &Outcome, matches: &ArgMatches) -> u8 {
     let sentence = trueio_report::clean(&ended(&plan.interface, plan.to, outcome)).into_owned();
     let nothing = Vec::new();
     let (word, blocks) = match outcome {
@@ -390,14 +390,23 @@ fn print_outcome(plan: &Plan, outcome: &Outcome, matches: &ArgMatches) -> Result
         Outcome::InUse { .. } => ("in_use", &nothing),
         Outcome::Lost { .. } => ("lost", &nothing),
     };
-    let is_printed = output::print_json(matches, || json_of(plan, word, blocks, vec![sentence.clone()]))?;
+    let is_printed = print_document(matches, || json_of(plan, word, blocks, vec![sentence.clone()]));
     let is_switched = matches!(outcome, Outcome::Switched { .. });
     if !is_switched {
         message!("{sentence}");
     } else if !is_printed {
         drop(output::print_all(&format!("{sentence}\n")));
     }
-    Ok(u8::from(!is_switched))
+    u8::from(!is_switched)
+}
+
+/// Prints a document or writes it to a file, as [`output::print_json`]. The disk has been switched by then, and what else was asked for is
+/// still to be done, so a file that cannot be written is only reported.
+fn print_document(matches: &ArgMatches, text: impl FnOnce() -> String) -> bool {
+    output::print_json(matches, text).unwrap_or_else(|failure| {
+        message!("{}", failure.into_text());
+        false
+    })
 }
 
 /// Describes the outcome.

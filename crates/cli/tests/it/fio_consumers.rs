@@ -298,7 +298,7 @@ fn version_and_feature_queries_of_scripts_work() {
     let short = sandbox.run(&["fio", "-h"]);
     assert!(help.out.contains("EXAMPLES\n  trueio fio --name=reads ") && !short.out.contains("EXAMPLES"), "{short:?}");
     assert!(short.out.contains("  --output-format=VALUE ") && !short.out.contains("--inflate-log"), "{short:?}");
-    assert!(short.out.ends_with("\n`--help` has more options, and examples.\n"), "{short:?}");
+    assert!(short.out.contains("  --help                    print every option, and examples\n"), "{short:?}");
     for engine in ["libaio", "io_uring", "psync", "null"] {
         assert_eq!(shell(&sandbox, &format!("fio --enghelp | grep -cw {engine}")).trim(), "1", "{engine}");
     }

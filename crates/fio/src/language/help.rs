@@ -45,6 +45,7 @@ pub fn program_help(own: Option<&OwnHelp>, is_short: bool) -> String {
             Takes::Value => format!("--{name}=VALUE"),
             Takes::Optional => format!("--{name}[=VALUE]"),
         };
+        let about = if is_short && name == "--help" { "print every option, and examples" } else { about };
         // Writing to a String cannot fail.
         let _ = writeln!(out, "  {name:<26}{about}");
     }
@@ -53,8 +54,10 @@ pub fn program_help(own: Option<&OwnHelp>, is_short: bool) -> String {
     for (name, about) in &own.options {
         let _ = writeln!(out, "  {name:<26}{about}");
     }
-    out += "\n";
-    out += if is_short { "`--help` has more options, and examples.\n" } else { &own.examples };
+    if !is_short {
+        out.push('\n');
+        out += &own.examples;
+    }
     out
 }
 
