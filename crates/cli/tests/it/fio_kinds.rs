@@ -282,6 +282,9 @@ fn a_link_below_dev_that_only_root_can_change_names_its_device() {
     write("volume").assert_code(0);
     assert_ne!(disk.content(), before);
     write("by-id").assert_code(0);
+    let link = format!("{}/by-id", directory.0.display());
+    let permitted = format!("--name=a --rw=write --size=64k --filename={link} --overwrite_existing={link}");
+    sandbox.fio(&permitted).assert_code(0);
     write("file").assert_not_started("rule: target_is_link");
     let written = disk.content();
     for others in [0o777, 0o775, 0o1777] {

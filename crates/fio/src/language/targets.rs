@@ -166,14 +166,22 @@ fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
     }
     let origin = given.origin.clone();
     let names = read_paths(spec, "filename", ValueKind::Paths);
-    let mut named: Vec<String> =
-        names.iter().map(|name| facts.device_of_link(name).unwrap_or_else(|| name.clone())).collect();
+    let mut named = devices_of(&names, facts);
     if named == names {
         return None;
     }
     let note = once_each(&mut named, spec);
     spec.set("filename", write_paths(&named), origin);
+    // Who permits it may have typed the same link.
+    if let Some(origin) = spec.options.get("overwrite_existing").map(|given| given.origin.clone()) {
+        let permitted = devices_of(&read_paths(spec, "overwrite_existing", ValueKind::Paths), facts);
+        spec.set("overwrite_existing", write_paths(&permitted), origin);
+    }
     note
+}
+
+fn devices_of(names: &[String], facts: &dyn FactsSource) -> Vec<String> {
+    names.iter().map(|name| facts.device_of_link(name).unwrap_or_else(|| name.clone())).collect()
 }
 
 /// Leaves out named files that have no length, where the job has no size and another of its files has one: fio does no I/O in them. Missing
